@@ -1,0 +1,20 @@
+/**
+ * The one set of search attributes, registered by `vmflow admin setup` and by the development stack.
+ * Values stay below 255 bytes and are never encrypted: names and phases only.
+ */
+export const searchKeys = {
+  kind: { name: 'OpKind', type: 'KEYWORD' },
+  status: { name: 'OpStatus', type: 'KEYWORD' },
+  vm: { name: 'OpVm', type: 'KEYWORD' },
+  batch: { name: 'OpBatch', type: 'KEYWORD' },
+  source: { name: 'OpSource', type: 'KEYWORD' },
+  target: { name: 'OpTarget', type: 'KEYWORD' },
+  waitingFor: { name: 'OpWaitingFor', type: 'KEYWORD' },
+  conflict: { name: 'OpConflict', type: 'KEYWORD' },
+  atRisk: { name: 'OpAtRisk', type: 'BOOL' },
+  deadline: { name: 'OpDeadline', type: 'DATETIME' },
+  progress: { name: 'OpProgress', type: 'DOUBLE' },
+} as const;
+
+/** Values of the search attribute `OpKind`. */
+export type OperationKind = 'template-swap' | 'template-swap-fleet' | 'lookup';
