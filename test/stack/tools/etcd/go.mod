@@ -1,5 +1,0 @@
-module vmflow.dev/stack/etcd
-
-go 1.26
-
-require go.etcd.io/etcd/server/v3 v3.6.16
