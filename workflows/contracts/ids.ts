@@ -1,0 +1,54 @@
+import { sha256Hex } from '../domain/sha256.ts';
+import { canonicalFolder, pathSegments } from '../domain/template/paths.ts';
+import { toWireName } from '../domain/template/names.ts';
+import type { Placement, TemplateSwapFleetRequest, TemplateSwapRequest } from './template.ts';
+
+/** Ids longer than this many bytes get a hash in place of their folder part: SQL visibility columns end at 255. */
+const longestId = 200;
+
+/** Makes a name from outside safe as one segment of an id: `/` in it can't forge another id. */
+export function idSegment(name: string): string {
+  return toWireName(name);
+}
+
+/**
+ * `template-swap/<vcenter>/<dc>/<folder below it>/<prod name>`: the lock of one template. Equal for all spellings of the
+ * same folder (`/DC0/vm`, `DC0/vm/`, absent).
+ */
+export function templateSwapId(request: {
+  readonly vcenter: string;
+  readonly placement: Pick<Placement, 'datacenter' | 'folder'>;
+  readonly template: { readonly prodName: string };
+}): string {
+  const folder = canonicalFolder(request.placement.datacenter, request.placement.folder).slice(1);
+  const id = `template-swap/${idSegment(request.vcenter)}/${folder}/${idSegment(request.template.prodName)}`;
+  if (byteLength(id) <= longestId) return id;
+  const short = `template-swap/${idSegment(request.vcenter)}/~${sha256Hex(folder).slice(0, 16)}/${idSegment(request.template.prodName)}`;
+  return byteLength(short) <= longestId ? short : `template-swap/${idSegment(request.vcenter)}/~${sha256Hex(id)}`;
+}
+
+/** `template-swap-fleet/<request id>`, else a hash over the sorted targets: the same fleet twice is the same workflow. */
+export function templateSwapFleetId(request: TemplateSwapFleetRequest): string {
+  if (request.requestId !== undefined) return `template-swap-fleet/${idSegment(request.requestId)}`;
+  const targets = request.templates.map((t) => `${templateSwapId(t)} ${targetKey(t)}`).sort();
+  return `template-swap-fleet/${sha256Hex(targets.join('\n')).slice(0, 32)}`;
+}
+
+/** What is wanted, as one word: version and digest. Two requests with the same key want the same. */
+export function targetKey(request: Pick<TemplateSwapRequest, 'target' | 'source'>): string {
+  return `${request.target.version}@${request.source.sha256.toLowerCase()}`;
+}
+
+/** `lookup/<random>`: read-only questions to a far side. */
+export function lookupId(random: string): string {
+  return `lookup/${random}`;
+}
+
+/** The folder path that people see, `/DC0/vm/templates`, in logical form. */
+export function folderPath(placement: Pick<Placement, 'datacenter' | 'folder'>): string {
+  return `/${pathSegments(canonicalFolder(placement.datacenter, placement.folder)).join('/')}`;
+}
+
+function byteLength(text: string): number {
+  return encodeURIComponent(text).replaceAll(/%[0-9A-F]{2}/g, 'x').length;
+}
