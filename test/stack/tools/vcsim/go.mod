@@ -3,3 +3,8 @@ module vmflow.dev/stack/vcsim
 go 1.26
 
 require github.com/vmware/govmomi v0.55.1
+
+require (
+	github.com/google/uuid v1.6.0 // indirect
+	golang.org/x/text v0.38.0 // indirect
+)
