@@ -2,6 +2,7 @@ import type { Conflict } from './conflict.ts';
 import type { OperationStatus } from './status.ts';
 import type { FailureDetails } from './failures.ts';
 import type { Observation } from '../domain/template/observation.ts';
+import type { Phase } from '../domain/template/phases.ts';
 
 /** Where a template lives. Paths are inventory paths (`/DC0/vm/templates`); plain names are resolved below the datacenter. */
 export interface Placement {
@@ -95,26 +96,8 @@ export interface TemplateSwapRequest {
   readonly by?: string;
 }
 
-export type SwapPhase =
-  | 'Validating'
-  | 'Preflight'
-  | 'Observing'
-  | 'FetchingSource'
-  | 'CleaningUp'
-  | 'Importing'
-  | 'Finalizing'
-  | 'Swapping'
-  | 'Restoring'
-  | 'Verifying'
-  | 'DestroyingRollback'
-  | 'Keeping'
-  | 'Undoing'
-  | 'WaitingForSpace'
-  | 'Conflict'
-  | 'Completed'
-  | 'Undone'
-  | 'Failed'
-  | 'Cancelled';
+/** Status words of a swap; the table behind them is in the domain. */
+export type SwapPhase = Phase;
 
 export interface TemplateVersionRef {
   /** Managed object reference, `vm-42`. */

@@ -1,0 +1,3 @@
+export { lookup } from './lookup/lookup.ts';
+export { templateSwap } from './template/template-swap.ts';
+export { templateSwapFleet } from './template/template-swap-fleet.ts';

@@ -1,0 +1,79 @@
+import type { Conflict, ConflictOption } from '../contracts/conflict.ts';
+import type { FailureDetails } from '../contracts/failures.ts';
+import type { Observation, ObservedVm } from '../domain/template/observation.ts';
+import type { SwapNames } from '../domain/template/names.ts';
+import type { Plan } from '../domain/template/plan.ts';
+
+type PlannedConflict = Extract<Plan, { kind: 'conflict' }>;
+
+const retry: ConflictOption = {
+  decision: 'retry',
+  effect: 'after you changed something: look again and go on if it fits',
+};
+const abort: ConflictOption = { decision: 'abort', effect: 'give up; nothing further is changed' };
+
+/** Conflict of the state table: an object under the temp or rollback name isn't ours. */
+export function foreignObject(
+  plan: PlannedConflict,
+  observation: Observation,
+  names: SwapNames,
+  version: string,
+  since: string,
+): Conflict {
+  const vm = observation[plan.object];
+  if (vm === undefined) throw new Error(`conflict about a ${plan.object} that was not seen`);
+  return {
+    id: `${plan.code}/${vm.ref.value}`,
+    code: plan.code,
+    what: `${article(vm)} has the ${plan.object} name "${names[plan.object]}"${plan.code === 'OTHER_WRITER' ? ' and is being imported by somebody else' : " and isn't marked as ours"}`,
+    expected:
+      plan.object === 'temp' ? 'no object, or a VM with our marker' : 'no object, or the powered-off previous template',
+    found: `${vm.ref.value}, ${markerInWords(vm)}`,
+    since,
+    options: [retry, ...choicesFor(plan, vm, version), abort],
+  };
+}
+
+/** Only choices that exist: nothing that is powered on is ever taken or destroyed. */
+function choicesFor(plan: PlannedConflict, vm: ObservedVm, version: string): ConflictOption[] {
+  if (!vm.poweredOff) return [];
+  const destroy: ConflictOption = {
+    decision: 'destroy-foreign',
+    effect: `destroy ${vm.ref.value} (${vm.name}) and go on`,
+  };
+  const isFinished = plan.object === 'temp' && vm.version === version;
+  const adopt: ConflictOption = {
+    decision: 'adopt',
+    effect: `take ${vm.ref.value} as the finished version ${version} and swap it in`,
+  };
+  return isFinished ? [adopt, destroy] : [destroy];
+}
+
+/** Conflict that a rename met: somebody else works with these names. */
+export function nameConflict(details: FailureDetails, message: string, since: string): Conflict {
+  const object = details.primary?.moRef ?? 'unknown';
+  return {
+    id: `${details.code}/${object}`,
+    code: details.code,
+    what: message,
+    expected: 'only this operation uses the three names',
+    found:
+      details.facts === undefined
+        ? object
+        : Object.entries(details.facts)
+            .map(([name, value]) => `${name} ${String(value)}`)
+            .join(', '),
+    since,
+    options: [retry, abort],
+  };
+}
+
+function article(vm: ObservedVm): string {
+  if (!vm.poweredOff) return 'a powered-on VM';
+  return vm.isTemplate ? 'a template' : 'a VM';
+}
+
+function markerInWords(vm: ObservedVm): string {
+  if (vm.marker === undefined) return 'without a marker';
+  return `marked for "${vm.marker.prod}" (${vm.marker.state}) by ${vm.marker.opId}`;
+}

@@ -1,0 +1,181 @@
+import {
+  ApplicationFailure,
+  CancellationScope,
+  condition,
+  defineQuery,
+  defineUpdate,
+  isCancellation,
+  setHandler,
+} from '@temporalio/workflow';
+import { messages } from '../contracts/messages.ts';
+import type { EnsureAnswer, EnsureTarget, OperatorNote, Retarget, TemplateSwapStatus } from '../contracts/template.ts';
+import { isEnd, type Phase } from '../domain/template/phases.ts';
+import type { SwapState } from './swap-state.ts';
+
+/** Why the keeping of the previous version ended. */
+type KeepingEnd = 'undo' | 'elapsed' | 'pruned' | 'retargeted' | 'cancelled';
+
+/** What people may ask of a running swap, and how the swap hears it. */
+export interface Operators {
+  readonly isRetargeting: boolean;
+  /** Runs work that a new target or a cancellation may interrupt. */
+  interruptible<T>(work: () => Promise<T>): Promise<T>;
+  /** Applies a new target if one came; true if so. */
+  takeRetarget(state: SwapState): boolean;
+  retryRequested(timeoutMs: number): Promise<void>;
+  keepingEnds(timeoutMs: number): Promise<KeepingEnd>;
+}
+
+/** Phases in which the production name is about to change hands: too late for another target. */
+const tooLate: readonly Phase[] = ['Swapping', 'Restoring', 'Verifying', 'DestroyingRollback', 'Undoing'];
+
+export function listenToOperators(state: SwapState): Operators {
+  let retarget: Retarget | undefined;
+  let keepingEnd = undefined as KeepingEnd | undefined;
+  let retryNow = false;
+  let ensured = 0;
+  let running: CancellationScope | undefined;
+
+  setHandler(defineQuery<TemplateSwapStatus>(messages.status), () => state.status(), {
+    description: 'How the swap is going',
+  });
+
+  setHandler(
+    defineUpdate<EnsureAnswer, [EnsureTarget]>(messages.ensure),
+    ({ version }) => {
+      ensured += 1;
+      const isFirst = ensured === 1 && state.phase === 'Validating';
+      return { how: isFirst ? 'started' : 'joined', version, status: state.phase };
+    },
+    {
+      description: 'Start this swap, or join it when it is for the same version and digest',
+      validator: (wanted: EnsureTarget) => {
+        const { version, sha256 } = state.target;
+        if (wanted.version === version && wanted.sha256.toLowerCase() === sha256) return;
+        throw refused(
+          'SWAP_RUNNING',
+          `SWAP_RUNNING: ${state.path} is being updated to ${version} (${state.phase}), not to ${wanted.version}`,
+        );
+      },
+    },
+  );
+
+  setHandler(
+    defineUpdate<string, [Retarget]>(messages.retarget),
+    (wanted) => {
+      retarget = wanted;
+      keepingEnd = 'retargeted';
+      running?.cancel();
+      return `${state.path} now goes to ${wanted.target.version}`;
+    },
+    {
+      description: 'Go to another version instead: { source, target, by, reason? }',
+      validator: (wanted: Retarget) => {
+        if (isEnd(state.phase)) throw refused('SWAP_OVER', `the swap of ${state.path} is over (${state.phase})`);
+        if (tooLate.includes(state.phase))
+          throw refused(
+            'TOO_LATE',
+            `too late: ${state.path} is just being renamed (${state.phase}); ask again when it is done`,
+          );
+        if (retarget !== undefined)
+          throw refused('RETARGETING', `${state.path} is already changing to ${retarget.target.version}`);
+        requireSource(wanted);
+      },
+    },
+  );
+
+  const whileKeeping = (name: string, end: KeepingEnd, answer: string, description: string): void =>
+    setHandler(
+      defineUpdate<string, [OperatorNote]>(name),
+      () => {
+        keepingEnd = end;
+        return answer;
+      },
+      {
+        description,
+        validator: () => {
+          if (state.phase !== 'Keeping' || keepingEnd !== undefined)
+            throw refused('NOTHING_KEPT', `no previous version of ${state.path} is kept (${state.phase})`);
+        },
+      },
+    );
+  whileKeeping(
+    messages.undo,
+    'undo',
+    'going back to the previous template',
+    'Go back to the kept previous template: { by, reason? }',
+  );
+  whileKeeping(
+    messages.endKeep,
+    'pruned',
+    'the previous template is destroyed',
+    'Stop keeping the previous template: { by, reason? }',
+  );
+
+  setHandler(
+    defineUpdate<string, [OperatorNote]>(messages.retryNow),
+    () => {
+      retryNow = true;
+      return 'trying again now';
+    },
+    {
+      description: 'End the current wait and try again: { by, reason? }',
+      validator: () => {
+        if (state.phase !== 'WaitingForSpace')
+          throw refused('NOT_WAITING', `${state.path} is not waiting for space (${state.phase})`);
+      },
+    },
+  );
+
+  return {
+    get isRetargeting() {
+      return retarget !== undefined;
+    },
+    async interruptible(work) {
+      const scope = new CancellationScope();
+      running = scope;
+      try {
+        return await scope.run(work);
+      } finally {
+        running = undefined;
+      }
+    },
+    takeRetarget(current) {
+      if (retarget === undefined) return false;
+      const { source, target } = retarget;
+      current.warn(`changed from ${current.target.version} to ${target.version} on request of ${retarget.by}`);
+      current.aimAt({ ...current.request, source, target });
+      retarget = undefined;
+      return true;
+    },
+    async retryRequested(timeoutMs) {
+      retryNow = false;
+      await condition(() => retryNow, timeoutMs, { summary: 'waiting for space on the datastore' });
+    },
+    async keepingEnds(timeoutMs) {
+      keepingEnd = undefined;
+      try {
+        await condition(() => keepingEnd !== undefined, timeoutMs, {
+          summary: 'keeping the previous template for an undo',
+        });
+      } catch (err) {
+        if (!isCancellation(err)) throw err;
+        return 'cancelled';
+      }
+      return keepingEnd ?? 'elapsed';
+    },
+  };
+}
+
+function refused(code: string, message: string): ApplicationFailure {
+  return ApplicationFailure.create({ type: 'Refused', message, nonRetryable: true, details: [{ code }] });
+}
+
+function requireSource(wanted: Partial<Retarget>): void {
+  const isComplete =
+    wanted.source !== undefined &&
+    typeof wanted.target?.version === 'string' &&
+    /^[0-9a-fA-F]{64}$/.test(wanted.source.sha256);
+  if (!isComplete)
+    throw refused('RETARGET_INVALID', 'a new target needs source { kind, path or url, sha256 } and target { version }');
+}

@@ -1,0 +1,185 @@
+import { workflowInfo } from '@temporalio/workflow';
+import type {
+  DestroyInput,
+  ImportInput,
+  TemplateActivities,
+  TemplateTransferActivities,
+} from '../contracts/activities.ts';
+import type { MoRef, Observation, ObservedVm } from '../domain/template/observation.ts';
+import type { Action } from '../domain/template/plan.ts';
+import { failure } from '../shared/failures.ts';
+import { control, transfer } from '../shared/proxies.ts';
+import { budgets } from './budgets.ts';
+import type { SwapState } from './swap-state.ts';
+
+type Step = (state: SwapState, seen: Observation) => Promise<Observation>;
+
+/** How each action is carried out: one activity that ends with a new observation. */
+const steps: Readonly<Record<Action | 'undo', Step>> = {
+  restore: async (state, seen) => {
+    const result = await control<TemplateActivities>(
+      budgets.swapNames,
+      `restore: ${state.names.rollback} → ${state.names.prod}`,
+    ).restore({
+      scope: state.scope,
+      vm: must(seen.rollback, 'rollback').ref,
+      from: state.names.rollback,
+    });
+    state.restored = true;
+    return result.observation;
+  },
+
+  promote: async (state, seen) => {
+    const result = await control<TemplateActivities>(
+      budgets.swapNames,
+      `promote: ${state.names.temp} → ${state.names.prod}`,
+    ).promote({
+      scope: state.scope,
+      vm: must(seen.temp, 'temp').ref,
+      from: state.names.temp,
+    });
+    state.renamed = 'promoted';
+    if (seen.rollback !== undefined) rememberPrevious(state, seen.rollback);
+    return result.observation;
+  },
+
+  import: async (state, seen) => {
+    state.importBegan = true;
+    const result = await importer(state).importToTemp(importInput(state, seen));
+    state.imported = { entity: result.entity, disks: state.source?.disks ?? 0 };
+    state.uploadedBytes += result.uploadedBytes;
+    state.uploadAttempts += result.attempts;
+    state.warn(...result.warnings);
+    return result.observation;
+  },
+
+  finalize: async (state, seen) => {
+    const { disableSecureBoot, annotation } = state.options;
+    const { network, tagIds } = must(state.placement, 'placement');
+    return await control<TemplateActivities>(
+      budgets.finalizeTemp,
+      `finish ${state.names.temp}: settings, tags, marker, template flag`,
+    ).finalizeTemp({
+      scope: state.scope,
+      vm: must(seen.temp, 'temp').ref,
+      network,
+      disableSecureBoot,
+      tagIds,
+      ...(state.imported === undefined ? {} : { disks: state.imported.disks }),
+      ...(annotation === undefined ? {} : { annotation }),
+    });
+  },
+
+  swap: async (state, seen) => {
+    const { names } = state;
+    const old = must(seen.prod, 'prod');
+    rememberPrevious(state, old);
+    const result = await control<TemplateActivities>(
+      budgets.swapNames,
+      `swap: ${names.prod} → ${names.rollback}, ${names.temp} → ${names.prod}`,
+    ).swapNames({
+      scope: state.scope,
+      old: old.ref,
+      next: must(seen.temp, 'temp').ref,
+      aside: names.rollback,
+      from: names.temp,
+    });
+    state.renamed = 'swapped';
+    state.gapMs = result.gapMs ?? state.gapMs;
+    if (state.gapMs !== undefined && state.gapMs > state.options.maxGapMs) {
+      state.warn(
+        `the production name was missing for ${Math.round(state.gapMs)} ms, longer than ${state.options.maxGapMs} ms`,
+      );
+    }
+    return result.observation;
+  },
+
+  destroyTemp: async (state, seen) => {
+    const input = destroyInput(state, must(seen.temp, 'temp').ref, state.names.temp);
+    const result = await control<TemplateActivities>(
+      budgets.destroyTemp,
+      `destroy left-over ${state.names.temp}`,
+    ).destroyTemp(input);
+    return result.observation;
+  },
+
+  destroyRollback: async (state, seen) => {
+    const input = destroyInput(state, must(seen.rollback, 'rollback').ref, state.names.rollback);
+    const result = await control<TemplateActivities>(
+      budgets.destroyRollback,
+      `destroy previous template ${state.names.rollback}`,
+    ).destroyRollback(input);
+    state.rollbackDestroyed ||= result.destroyed;
+    return result.observation;
+  },
+
+  undo: async (state, seen) => {
+    const { names } = state;
+    const current = must(seen.prod, 'prod');
+    const back = must(seen.rollback, 'rollback');
+    const swapped = await control<TemplateActivities>(
+      budgets.swapNames,
+      `undo: ${names.prod} → ${names.temp}, ${names.rollback} → ${names.prod}`,
+    ).swapNames({
+      scope: state.scope,
+      old: current.ref,
+      next: back.ref,
+      aside: names.temp,
+      from: names.rollback,
+    });
+    state.gapMs = swapped.gapMs ?? state.gapMs;
+    rememberPrevious(state, current);
+    const input = destroyInput(state, current.ref, names.temp);
+    const result = await control<TemplateActivities>(
+      budgets.destroyRollback,
+      `destroy the undone template ${names.temp}`,
+    ).destroyTemp(input);
+    return result.observation;
+  },
+};
+
+/** Carries one action out and returns what was seen at its end. */
+export async function carryOut(action: Action | 'undo', state: SwapState, seen: Observation): Promise<Observation> {
+  return await steps[action](state, seen);
+}
+
+function importer(state: SwapState): ReturnType<typeof transfer<TemplateTransferActivities>> {
+  const { maxUploadAttempts } = state.options;
+  const options = {
+    ...budgets.importToTemp,
+    retry: { ...budgets.importToTemp.retry, maximumAttempts: maxUploadAttempts },
+  };
+  return transfer<TemplateTransferActivities>(options, `import ${state.target.version} as ${state.names.temp}`);
+}
+
+function importInput(state: SwapState, seen: Observation): ImportInput {
+  const { diskProvisioning, uploadStallMs, verifyManifest, strictOva } = state.options;
+  const { host } = state.request.placement;
+  return {
+    scope: state.scope,
+    placement: must(state.placement, 'placement'),
+    source: state.request.source,
+    target: state.request.target,
+    verifyManifest,
+    strictOva,
+    diskProvisioning,
+    uploadStallMs,
+    ...(host === undefined ? {} : { hostName: host }),
+    ...(seen.prod === undefined ? {} : { prod: seen.prod.ref }),
+  };
+}
+
+function destroyInput(state: SwapState, vm: MoRef, name: string): DestroyInput {
+  return { scope: state.scope, vm, name, pool: must(state.placement, 'placement').pool };
+}
+
+function rememberPrevious(state: SwapState, vm: ObservedVm): void {
+  state.previous = { ref: vm.ref, ...(vm.version === undefined ? {} : { version: vm.version }) };
+}
+
+function must<T>(value: T | undefined, what: string): T {
+  if (value !== undefined) return value;
+  throw failure('Refused', `${workflowInfo().workflowId}: the plan needs ${what}, which was not seen`, {
+    code: 'PLAN_INPUT_MISSING',
+  });
+}
