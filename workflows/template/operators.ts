@@ -30,9 +30,11 @@ export interface Operators {
 const tooLate: readonly Phase[] = ['Swapping', 'Restoring', 'Verifying', 'DestroyingRollback', 'Undoing'];
 
 export function listenToOperators(state: SwapState): Operators {
-  let retarget: Retarget | undefined;
-  let keepingEnd = undefined as KeepingEnd | undefined;
-  let retryNow = false;
+  const asked: { retarget: Retarget | undefined; keepingEnd: KeepingEnd | undefined; retryNow: boolean } = {
+    retarget: undefined,
+    keepingEnd: undefined,
+    retryNow: false,
+  };
   let ensured = 0;
   let running: CancellationScope | undefined;
 
@@ -63,8 +65,8 @@ export function listenToOperators(state: SwapState): Operators {
   setHandler(
     defineUpdate<string, [Retarget]>(messages.retarget),
     (wanted) => {
-      retarget = wanted;
-      keepingEnd = 'retargeted';
+      asked.retarget = wanted;
+      asked.keepingEnd = 'retargeted';
       running?.cancel();
       return `${state.path} now goes to ${wanted.target.version}`;
     },
@@ -77,8 +79,8 @@ export function listenToOperators(state: SwapState): Operators {
             'TOO_LATE',
             `too late: ${state.path} is just being renamed (${state.phase}); ask again when it is done`,
           );
-        if (retarget !== undefined)
-          throw refused('RETARGETING', `${state.path} is already changing to ${retarget.target.version}`);
+        if (asked.retarget !== undefined)
+          throw refused('RETARGETING', `${state.path} is already changing to ${asked.retarget.target.version}`);
         requireSource(wanted);
       },
     },
@@ -87,14 +89,15 @@ export function listenToOperators(state: SwapState): Operators {
   const whileKeeping = (name: string, end: KeepingEnd, answer: string, description: string): void =>
     setHandler(
       defineUpdate<string, [OperatorNote]>(name),
-      () => {
-        keepingEnd = end;
-        return answer;
+      (note: OperatorNote) => {
+        asked.keepingEnd = end;
+        return `${answer}, as ${note.by} asked`;
       },
       {
         description,
-        validator: () => {
-          if (state.phase !== 'Keeping' || keepingEnd !== undefined)
+        validator: (note: OperatorNote) => {
+          requireName(note);
+          if (state.phase !== 'Keeping' || asked.keepingEnd !== undefined)
             throw refused('NOTHING_KEPT', `no previous version of ${state.path} is kept (${state.phase})`);
         },
       },
@@ -114,22 +117,25 @@ export function listenToOperators(state: SwapState): Operators {
 
   setHandler(
     defineUpdate<string, [OperatorNote]>(messages.retryNow),
-    () => {
-      retryNow = true;
-      return 'trying again now';
+    (note: OperatorNote) => {
+      asked.retryNow = true;
+      return `trying again now, as ${note.by} asked`;
     },
     {
       description: 'End the current wait and try again: { by, reason? }',
-      validator: () => {
+      validator: (note: OperatorNote) => {
+        requireName(note);
         if (state.phase !== 'WaitingForSpace')
           throw refused('NOT_WAITING', `${state.path} is not waiting for space (${state.phase})`);
       },
     },
   );
 
+  const ending = (): KeepingEnd | undefined => asked.keepingEnd;
+
   return {
     get isRetargeting() {
-      return retarget !== undefined;
+      return asked.retarget !== undefined;
     },
     async interruptible(work) {
       const scope = new CancellationScope();
@@ -141,28 +147,28 @@ export function listenToOperators(state: SwapState): Operators {
       }
     },
     takeRetarget(current) {
-      if (retarget === undefined) return false;
-      const { source, target } = retarget;
-      current.warn(`changed from ${current.target.version} to ${target.version} on request of ${retarget.by}`);
+      if (asked.retarget === undefined) return false;
+      const { source, target, by } = asked.retarget;
+      current.warn(`changed from ${current.target.version} to ${target.version} on request of ${by}`);
       current.aimAt({ ...current.request, source, target });
-      retarget = undefined;
+      asked.retarget = undefined;
       return true;
     },
     async retryRequested(timeoutMs) {
-      retryNow = false;
-      await condition(() => retryNow, timeoutMs, { summary: 'waiting for space on the datastore' });
+      asked.retryNow = false;
+      await condition(() => asked.retryNow, timeoutMs, { summary: 'waiting for space on the datastore' });
     },
     async keepingEnds(timeoutMs) {
-      keepingEnd = undefined;
+      asked.keepingEnd = undefined;
       try {
-        await condition(() => keepingEnd !== undefined, timeoutMs, {
+        await condition(() => asked.keepingEnd !== undefined, timeoutMs, {
           summary: 'keeping the previous template for an undo',
         });
       } catch (err) {
         if (!isCancellation(err)) throw err;
         return 'cancelled';
       }
-      return keepingEnd ?? 'elapsed';
+      return ending() ?? 'elapsed';
     },
   };
 }
@@ -178,4 +184,8 @@ function requireSource(wanted: Partial<Retarget>): void {
     /^[0-9a-fA-F]{64}$/.test(wanted.source.sha256);
   if (!isComplete)
     throw refused('RETARGET_INVALID', 'a new target needs source { kind, path or url, sha256 } and target { version }');
+}
+
+function requireName(note: Partial<OperatorNote>): void {
+  if (typeof note.by !== 'string' || note.by === '') throw refused('BY_MISSING', 'say who asks: { "by": "your name" }');
 }

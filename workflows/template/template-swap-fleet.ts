@@ -1,7 +1,6 @@
 import {
   CancellationScope,
   ParentClosePolicy,
-  WorkflowExecutionAlreadyStartedError,
   defineQuery,
   executeChild,
   isCancellation,
@@ -186,7 +185,7 @@ function skipped(id: string, template: TemplateSwapRequest): FleetItemResult {
 
 function failed(id: string, template: TemplateSwapRequest, err: unknown): FleetItemResult {
   const known =
-    err instanceof WorkflowExecutionAlreadyStartedError
+    err instanceof Error && err.name === 'WorkflowExecutionAlreadyStartedError'
       ? {
           type: 'Conflict',
           message: `${pathOf(template)} is already being updated by another run`,
