@@ -1,0 +1,138 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { access, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { withLock } from './lock.ts';
+import type { Tool } from './tools.ts';
+
+const run = promisify(execFile);
+const toolsDir = join(import.meta.dirname, 'tools');
+const projectBin = join(import.meta.dirname, '../../node_modules/.bin');
+
+/**
+ * Path of the tool's binary: from its environment variable, else the PATH, else the cache, else built with Go (which says on
+ * stderr what it does and how long that takes).
+ */
+export async function findTool(tool: Tool, env: NodeJS.ProcessEnv = process.env): Promise<string> {
+  const named = env[tool.env];
+  if (named) {
+    if (await isExecutable(named)) return named;
+    throw new Error(`${tool.env} names ${named}, which is no executable file: correct or unset it.`);
+  }
+  return (await findOnPath(tool, env)) ?? (await findInCache(tool, env)) ?? (await buildIntoCache(tool, env));
+}
+
+async function findOnPath(tool: Tool, env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  if (!tool.onPath) return undefined;
+  for (const dir of (env['PATH'] ?? '').split(delimiter)) {
+    const candidate = join(dir, tool.onPath);
+    if (dir && dir !== projectBin && (await isExecutable(candidate))) return candidate;
+  }
+  return undefined;
+}
+
+/** Without Go a binary that any Go version built from these sources will do. */
+async function findInCache(tool: Tool, env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  const dir = cacheDir(env);
+  const sources = await sourcesKey(tool);
+  const version = await goVersion(env);
+  const entries = version
+    ? [`${sources}-${version}`]
+    : (await readdir(dir).catch(() => [])).filter((entry) => entry.startsWith(`${sources}-`));
+  for (const entry of entries) {
+    const candidate = join(dir, entry, tool.name);
+    if (await isExecutable(candidate)) return candidate;
+  }
+  return undefined;
+}
+
+async function buildIntoCache(tool: Tool, env: NodeJS.ProcessEnv): Promise<string> {
+  const version = await goVersion(env);
+  if (!version) throw new Error(missingGo(tool));
+  const dir = cacheDir(env);
+  const key = `${await sourcesKey(tool)}-${version}`;
+  const target = join(dir, key, tool.name);
+  await mkdir(join(dir, key), { recursive: true });
+  const build = async (): Promise<string> => {
+    if (!(await isExecutable(target))) await goBuild(tool, target, env);
+    return target;
+  };
+  return withLock(join(dir, `${key}.lock`), build, () =>
+    say(`Another process is building ${tool.name}; waiting for it.`),
+  );
+}
+
+/** The cache outside the repository that all check-outs share. */
+export function cacheDir(env: NodeJS.ProcessEnv = process.env): string {
+  return join(env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'vmflow', 'tools');
+}
+
+/** `<name>-<hash>` of everything that decides what the build yields, besides the Go version. */
+export async function sourcesKey(tool: Tool, root: string = toolsDir): Promise<string> {
+  const dir = join(root, tool.module);
+  const hash = createHash('sha256').update(`${tool.package}\0${tool.ldflags ?? ''}\0`);
+  const files = (await readdir(dir)).filter((file) => /^go\.(mod|sum)$|\.go$/.test(file)).sort();
+  for (const file of files) hash.update(`${file}\0`).update(await readFile(join(dir, file)));
+  return `${tool.name}-${hash.digest('hex').slice(0, 16)}`;
+}
+
+async function goVersion(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  try {
+    const { stdout } = await run('go', ['env', 'GOVERSION'], { cwd: toolsDir, env });
+    return stdout.trim();
+  } catch {
+    return undefined; // no Go here: the caller says what that means
+  }
+}
+
+/** Builds beside the target and renames, so that nobody ever starts half a binary. */
+async function goBuild(tool: Tool, target: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const partial = `${target}.${process.pid}`;
+  const started = performance.now();
+  say(`Building ${tool.name} from pinned sources: ${tool.buildTakes} the first time, kept for later runs.`);
+  try {
+    await run('go', goArguments(tool, partial), {
+      cwd: join(toolsDir, tool.module),
+      env: { ...env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' },
+      maxBuffer: 64 * 1024 * 1024,
+    });
+    await rename(partial, target);
+  } catch (error) {
+    throw new Error(
+      `go build of ${tool.name} in test/stack/tools/${tool.module} failed: ${stderrOf(error)} Set ${tool.env} to a binary to do without the build.`,
+      { cause: error },
+    );
+  } finally {
+    await rm(partial, { force: true });
+  }
+  say(`Built ${tool.name} in ${Math.round((performance.now() - started) / 1000)} s.`);
+}
+
+function goArguments(tool: Tool, output: string): string[] {
+  const flags = tool.ldflags ? ['-ldflags', tool.ldflags] : [];
+  return ['build', '-trimpath', ...flags, '-o', output, tool.package];
+}
+
+function missingGo(tool: Tool): string {
+  const path = tool.onPath ? `, put ${tool.onPath} on the PATH` : '';
+  return `${tool.name} is neither on this machine nor in the cache, and there is no Go to build it. Install Go 1.26 or newer${path}, or set ${tool.env} to a binary.`;
+}
+
+function stderrOf(error: unknown): string {
+  const text = error instanceof Error && 'stderr' in error ? String(error.stderr) : String(error);
+  return text.trim().split('\n').slice(-20).join('\n');
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}

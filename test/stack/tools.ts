@@ -1,0 +1,36 @@
+/** A program of the stack: where to find it, and how to build it where it is not found. */
+export interface Tool {
+  readonly name: string;
+  /** Environment variable that names a binary to use instead. */
+  readonly env: string;
+  /** Name to look for on the PATH; left out where only our own build will do. */
+  readonly onPath?: string;
+  /** Folder under `test/stack/tools/` with the go.mod that pins it. */
+  readonly module: string;
+  /** Go package to build: `.` for a program of ours. */
+  readonly package: string;
+  readonly ldflags?: string;
+  /** How long a first build usually takes on two cores, for the message. */
+  readonly buildTakes: string;
+}
+
+/** Every program that the stack can start. One more part is one more entry. */
+export const tools = {
+  temporal: {
+    name: 'temporal',
+    env: 'VMFLOW_TEMPORAL_BIN',
+    onPath: 'temporal',
+    module: 'temporal',
+    package: 'github.com/temporalio/cli/cmd/temporal',
+    ldflags: '-s -w',
+    buildTakes: 'about 3 minutes',
+  },
+  vcsim: {
+    name: 'vcsim',
+    env: 'VMFLOW_VCSIM_BIN',
+    module: 'vcsim',
+    package: '.',
+    ldflags: '-s -w',
+    buildTakes: 'about 1 minute',
+  },
+} as const satisfies Record<string, Tool>;

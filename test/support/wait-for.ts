@@ -1,0 +1,32 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface WaitOptions {
+  readonly timeoutMs?: number;
+  readonly intervalMs?: number;
+}
+
+type Truthy<T> = Exclude<T, undefined | null | false | 0 | ''>;
+
+/**
+ * Waits until the probe answers something truthy and returns that. A probe that throws is asked again; its last error is the
+ * cause of the failure. `what` completes the sentence "waited 10000 ms for …".
+ */
+export async function waitFor<T>(
+  what: string,
+  probe: () => T | Promise<T>,
+  { timeoutMs = 10_000, intervalMs = 20 }: WaitOptions = {},
+): Promise<Truthy<T>> {
+  const until = performance.now() + timeoutMs;
+  let cause: unknown;
+  do {
+    try {
+      const answer = await probe();
+      if (answer) return answer as Truthy<T>;
+      cause = undefined;
+    } catch (error) {
+      cause = error;
+    }
+    await sleep(intervalMs);
+  } while (performance.now() < until);
+  throw new Error(`waited ${timeoutMs} ms for ${what}`, { cause });
+}
