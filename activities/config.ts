@@ -1,0 +1,118 @@
+import { readFile, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { OperationError } from './failures.ts';
+import { configSchema, type ConfigFile } from './schemas/config.ts';
+import type { VCenterEndpoint } from './vsphere/port.ts';
+
+export interface Config {
+  readonly file: ConfigFile;
+  readonly path: string;
+  /** A vCenter with its password read now, so that a rotated secret is used at once. */
+  vcenter(name: string): Promise<VCenterEndpoint>;
+  /** Headers of a named source, secrets read now. */
+  sourceHeaders(name: string): Promise<Record<string, string>>;
+}
+
+/** Reads `vmflow.yaml`. A missing or wrong file is an error that names the file and the place in it. */
+export async function loadConfig(path: string, environment: NodeJS.ProcessEnv = process.env): Promise<Config> {
+  const absolute = resolve(path);
+  const text = await readFile(absolute, 'utf8').catch((err: unknown) => {
+    throw new Error(`can't read the configuration ${absolute}; set VMFLOW_CONFIG to the path of vmflow.yaml`, {
+      cause: err,
+    });
+  });
+  return createConfig(parseConfig(text, absolute), absolute, environment);
+}
+
+export function parseConfig(text: string, path: string): ConfigFile {
+  let raw: unknown;
+  try {
+    raw = parse(text);
+  } catch (err) {
+    throw new Error(`${path} is not valid YAML: ${err instanceof Error ? err.message : String(err)}`, { cause: err });
+  }
+  const parsed = configSchema.safeParse(raw ?? {});
+  if (!parsed.success) throw new Error(`${path} is not a valid configuration:\n${z.prettifyError(parsed.error)}`);
+  return parsed.data;
+}
+
+export function createConfig(file: ConfigFile, path: string, environment: NodeJS.ProcessEnv = process.env): Config {
+  return {
+    file,
+    path,
+    async vcenter(name) {
+      const entry = file.vcenters[name];
+      if (entry === undefined) throw unknown('vCenter', name, Object.keys(file.vcenters), path);
+      const password = await secret(
+        { file: entry.passwordFile, env: entry.passwordEnv },
+        `password of vCenter ${name}`,
+        environment,
+      );
+      const { url, user, tls, allowPlainHttp, apiTimeoutMs } = entry;
+      return { name, url, user, password, tls, allowPlainHttp, apiTimeoutMs };
+    },
+    async sourceHeaders(name) {
+      const entry = file.sources[name];
+      if (entry === undefined) throw unknown('source', name, Object.keys(file.sources), path);
+      const pairs = entry.headers.map(async ({ name: header, valueFile, valueEnv }) => {
+        return [
+          header,
+          await secret({ file: valueFile, env: valueEnv }, `header ${header} of source ${name}`, environment),
+        ] as const;
+      });
+      return Object.fromEntries(await Promise.all(pairs));
+    },
+  };
+}
+
+/** Files with secrets that others can read, as warnings for the log and `vmflow doctor`. */
+export async function secretFileWarnings(file: ConfigFile): Promise<string[]> {
+  const paths = Object.values(file.vcenters).flatMap((entry) => entry.passwordFile ?? []);
+  const checked = await Promise.all(
+    paths.map(async (path) => ({ path, mode: (await stat(path).catch(() => undefined))?.mode })),
+  );
+  return checked
+    .filter(({ mode }) => mode === undefined || (mode & 0o077) !== 0)
+    .map(({ path, mode }) =>
+      mode === undefined ? `${path} can't be read` : `${path} is readable by others: chmod 600 ${path}`,
+    );
+}
+
+async function secret(
+  reference: { file?: string | undefined; env?: string | undefined },
+  what: string,
+  environment: NodeJS.ProcessEnv,
+): Promise<string> {
+  if (reference.file !== undefined) {
+    const text = await readFile(reference.file, 'utf8').catch((err: unknown) => {
+      throw new OperationError(
+        'InvalidRequest',
+        `can't read the ${what} from ${String(reference.file)} on this worker`,
+        {
+          code: 'SECRET_UNREADABLE',
+          cause: err,
+        },
+      );
+    });
+    return text.replace(/\r?\n$/, '');
+  }
+  const value = environment[reference.env ?? ''];
+  if (value !== undefined) return value;
+  throw new OperationError(
+    'InvalidRequest',
+    `the ${what} is not in the environment variable ${reference.env ?? '(none named)'} of this worker`,
+    {
+      code: 'SECRET_MISSING',
+    },
+  );
+}
+
+function unknown(kind: string, name: string, names: readonly string[], path: string): OperationError {
+  const known = names.length === 0 ? 'none is configured' : `known: ${names.join(', ')}`;
+  return new OperationError('InvalidRequest', `no ${kind} "${name}" in the workers' configuration (${known})`, {
+    code: `${kind.toUpperCase()}_UNKNOWN`,
+    next: `add it to ${path} on the workers, or choose another`,
+  });
+}

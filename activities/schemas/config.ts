@@ -1,0 +1,51 @@
+import { z } from 'zod';
+
+/** A secret is never in the file: it is in another file or in the environment. */
+const secretReference = { passwordFile: z.string().exactOptional(), passwordEnv: z.string().exactOptional() };
+
+const tls = z.discriminatedUnion('mode', [
+  z.strictObject({ mode: z.literal('ca'), caFile: z.string().exactOptional() }),
+  z
+    .strictObject({
+      mode: z.literal('thumbprint'),
+      sha256: z.string().exactOptional(),
+      sha1: z.string().exactOptional(),
+    })
+    .refine((policy) => policy.sha256 !== undefined || policy.sha1 !== undefined, 'needs sha256 or sha1'),
+  z.strictObject({ mode: z.literal('insecure') }),
+]);
+
+const vcenter = z
+  .strictObject({
+    url: z
+      .url({ protocol: /^https?$/ })
+      .refine((url) => URL.parse(url)?.username === '', 'must not contain user:password@'),
+    user: z.string().min(1),
+    ...secretReference,
+    tls: tls.default({ mode: 'ca' }),
+    allowPlainHttp: z.boolean().default(false),
+    apiTimeoutMs: z.int().min(100).default(60_000),
+  })
+  .refine((entry) => (entry.passwordFile === undefined) !== (entry.passwordEnv === undefined), {
+    error: 'needs exactly one of passwordFile and passwordEnv',
+  });
+
+const header = z.strictObject({
+  name: z.string(),
+  valueFile: z.string().exactOptional(),
+  valueEnv: z.string().exactOptional(),
+});
+
+/** `vmflow.yaml`, read by workers only. */
+export const configSchema = z.strictObject({
+  vcenters: z.record(z.string().regex(/^[a-z0-9][a-z0-9.-]{0,62}$/), vcenter).default({}),
+  /** Named sets of headers for OVA downloads (`headersRef`). */
+  sources: z
+    .record(z.string(), z.strictObject({ headers: z.array(header).default([]), caFile: z.string().exactOptional() }))
+    .default({}),
+  /** Where downloaded OVAs are kept. */
+  cacheDir: z.string().default('/var/cache/vmflow'),
+  limits: z.strictObject({ uploads: z.int().min(1).max(64).default(2) }).prefault({}),
+});
+
+export type ConfigFile = z.infer<typeof configSchema>;

@@ -1,0 +1,20 @@
+import type { TemplateActivities } from '../../workflows/contracts/activities.ts';
+import type { TemplateDeps } from './deps.ts';
+import { chooseHost } from './hosts.ts';
+import { resolvePlacement } from './placement.ts';
+import { checkDatastore } from './space.ts';
+import { resolveTags } from './tags.ts';
+
+/** Everything knowable is checked before the first change. */
+export function createPreflight(deps: TemplateDeps): TemplateActivities['preflight'] {
+  return async ({ request }) => {
+    const endpoint = await deps.config.vcenter(request.vcenter);
+    return await deps.vsphere.withSession(endpoint, async (session) => {
+      const { hosts, ...refs } = await resolvePlacement(session, request.placement);
+      const tagIds = await resolveTags(session, request.options.tags);
+      const host = await chooseHost(session, { ...refs, hosts }, request.placement.host);
+      await checkDatastore(session, refs.datastore, request.placement.datastore, 0);
+      return { ...refs, hostName: host.name, tagIds, warnings: [] };
+    });
+  };
+}

@@ -1,0 +1,40 @@
+import type { RenameToProdInput, SwapNamesResult, TemplateActivities } from '../../workflows/contracts/activities.ts';
+import { sameWireName, toWireName } from '../../workflows/domain/template/names.ts';
+import { whileBeating } from '../heartbeat.ts';
+import { isNameTaken } from '../vsphere/operation-error.ts';
+import type { VSphereSession } from '../vsphere/port.ts';
+import type { TemplateDeps } from './deps.ts';
+import { observeNames } from './observe.ts';
+import { isOutcomeUnknown, nameOf, rename, reobserve, settled } from './rename.ts';
+
+/** One rename to the production name while nobody has it: forward (`promote`) or back (`restore`). */
+export function createRenameToProd(deps: TemplateDeps): TemplateActivities['promote'] & TemplateActivities['restore'] {
+  return async (input) => {
+    const endpoint = await deps.config.vcenter(input.scope.vcenter);
+    return await deps.vsphere.withSession(endpoint, (session) =>
+      whileBeating(
+        () => ({ v: 1, phase: `renaming ${input.from} to ${input.scope.names.prod}` }),
+        () => renameToProd(session, input),
+      ),
+    );
+  };
+}
+
+async function renameToProd(session: VSphereSession, input: RenameToProdInput): Promise<SwapNamesResult> {
+  const { scope, vm, from } = input;
+  for (;;) {
+    await settled(session, vm, new AbortController().signal);
+    const name = await nameOf(session, vm);
+    if (name !== undefined && sameWireName(name, toWireName(scope.names.prod))) break;
+    if (name === undefined || !sameWireName(name, toWireName(from)))
+      throw reobserve(`${vm.value} is no longer "${from}"`);
+    const holder = await session.findChild(scope.folder, toWireName(scope.names.prod));
+    if (holder !== undefined) throw reobserve(`"${scope.names.prod}" is ${holder.value} meanwhile`);
+    try {
+      await rename(session, vm, scope.names.prod);
+    } catch (err) {
+      if (!isOutcomeUnknown(err) && !isNameTaken(err)) throw err;
+    }
+  }
+  return { observation: await observeNames(session, scope) };
+}
