@@ -1,23 +1,20 @@
+import type { Field } from './field.ts';
 import { field, rowOf } from './field.ts';
 import type { FieldText, OperationRow, TypeRow } from './table.ts';
 import { operations } from './table.ts';
 
-const primitives: Readonly<Record<string, string>> = {
-  string: 's:string',
-  int: 's:int',
-  long: 's:long',
-  boolean: 's:boolean',
-  dateTime: 's:dateTime',
-  any: 's:anyType',
-  ref: 'tns:ManagedObjectReference',
-};
+/** Whatever is no object is text here: from typed leaves the SOAP library would make `Date`s and rounded numbers. */
+function wsdlType({ type, open }: Field): string {
+  // A subtype's own fields would be sorted behind the base's: an open field must not be typed.
+  if (open || type === 'any') return 's:anyType';
+  if (type === 'ref') return 'tns:ManagedObjectReference';
+  return rowOf(type) === undefined ? 's:string' : `tns:${type}`;
+}
 
 function element(name: string, text: FieldText): string {
-  const { type, occurs, open } = field(text);
-  // A subtype's own fields would be sorted behind the base's: an open field must not be typed.
-  const wsdlType = open ? 's:anyType' : (primitives[type] ?? `tns:${type}`);
-  const occurrence = { one: '', optional: ' minOccurs="0"', many: ' minOccurs="0" maxOccurs="unbounded"' }[occurs];
-  return `<s:element name="${name}" type="${wsdlType}"${occurrence}/>`;
+  const described = field(text);
+  const occurrence = { one: '', optional: ' minOccurs="0"', many: ' minOccurs="0" maxOccurs="unbounded"' };
+  return `<s:element name="${name}" type="${wsdlType(described)}"${occurrence[described.occurs]}/>`;
 }
 
 const sequence = (row: TypeRow): string =>
@@ -33,10 +30,7 @@ const message = (name: string): string =>
 
 const reference = `<s:complexType name="ManagedObjectReference"><s:simpleContent><s:extension base="s:string"><s:attribute name="type" type="s:string"/></s:extension></s:simpleContent></s:complexType>`;
 
-/**
- * Answers are left untyped, so that the SOAP library hands over plain text: typed, it would build `Date` objects, round
- * large numbers and drop a subtype's fields. `decode` types them from the same table.
- */
+/** Answers are left untyped: `decode` types them from the same table, subtypes and unknown fields included. */
 const answer = (name: string, returns: FieldText | undefined): string =>
   wrapper(`${name}Response`, returns === undefined ? {} : { returnval: 'any?' });
 
