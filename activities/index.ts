@@ -1,0 +1,66 @@
+import type { ControlActivities, TransferActivities } from '../workflows/contracts/activities.ts';
+import type { Config } from './config.ts';
+import type { ErrorTranslator } from './failures.ts';
+import type { Liveness } from './heartbeat.ts';
+import { createLookupOva } from './lookup/lookup-ova.ts';
+import { createLookup, type WorkerIdentity } from './lookup/lookup.ts';
+import type { TemplateDeps } from './template/deps.ts';
+import { createDestroyRollback, createDestroyTemp } from './template/destroy.ts';
+import { createEnsureSource } from './template/ensure-source.ts';
+import { createFinalizeTemp } from './template/finalize-temp.ts';
+import { createImportToTemp } from './template/import-to-temp.ts';
+import { createObserve } from './template/observe-activity.ts';
+import { createPreflight } from './template/preflight.ts';
+import { createRenameToProd } from './template/rename-to-prod.ts';
+import { createSources, toSourceOperationError, type Log } from './template/sources.ts';
+import { createSwapNames } from './template/swap-names.ts';
+import { validateTemplateSwap, validateTemplateSwapFleet } from './template/validate.ts';
+import { createVerifyProd } from './template/verify-prod.ts';
+import { toVSphereOperationError } from './vsphere/operation-error.ts';
+import type { VSphere } from './vsphere/port.ts';
+
+/** What a worker process gives its activities. */
+export interface ActivityDeps {
+  readonly config: Config;
+  readonly vsphere: VSphere;
+  readonly log: Log;
+  readonly identity: WorkerIdentity;
+  readonly liveness?: Liveness;
+}
+
+/** How the errors of each far side become failures of the contract. */
+export const errorTranslators: readonly ErrorTranslator[] = [toVSphereOperationError, toSourceOperationError];
+
+/** Short activities: what a control worker registers. */
+export function createControlActivities(deps: ActivityDeps): ControlActivities {
+  const template = templateDeps(deps);
+  const renameToProd = createRenameToProd(template);
+  return {
+    validateTemplateSwap,
+    validateTemplateSwapFleet,
+    preflight: createPreflight(template),
+    observe: createObserve(template),
+    finalizeTemp: createFinalizeTemp(template),
+    swapNames: createSwapNames(template),
+    restore: renameToProd,
+    promote: renameToProd,
+    verifyProd: createVerifyProd(template),
+    destroyTemp: createDestroyTemp(template),
+    destroyRollback: createDestroyRollback(template),
+    ...createLookup(deps, deps.identity),
+  };
+}
+
+/** Long transfers: what a transfer worker registers. */
+export function createTransferActivities(deps: ActivityDeps): TransferActivities {
+  const template = templateDeps(deps);
+  return {
+    ensureSource: createEnsureSource(template),
+    importToTemp: createImportToTemp(template),
+    ...createLookupOva(deps.config, deps.log),
+  };
+}
+
+function templateDeps({ config, vsphere, log, liveness }: ActivityDeps): TemplateDeps {
+  return { config, vsphere, sources: createSources(config, log), ...(liveness === undefined ? {} : { liveness }) };
+}

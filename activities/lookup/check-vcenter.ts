@@ -1,0 +1,71 @@
+import { connect } from 'node:tls';
+import type { Check } from '../../workflows/contracts/lookup.ts';
+import type { OperationError } from '../failures.ts';
+import type { TemplateDeps } from '../template/deps.ts';
+import { toVSphereOperationError } from '../vsphere/operation-error.ts';
+
+const probeTimeoutMs = 5_000;
+/** More than this between the clocks makes certificates and ages doubtful. */
+const skewLimitS = 60;
+
+/** Reachable, trusted, allowed: one line each, stopping at the first that fails. */
+export async function checkVCenter(deps: Pick<TemplateDeps, 'config' | 'vsphere'>, name: string): Promise<Check[]> {
+  const endpoint = await deps.config.vcenter(name);
+  const fingerprint = await fingerprintOf(endpoint.url);
+  const checks: Check[] = [
+    fingerprint === undefined
+      ? { name: 'certificate', ok: true, detail: 'not looked at (plain http or no answer)' }
+      : { name: 'certificate', ok: true, detail: `SHA-256 ${fingerprint}` },
+  ];
+  try {
+    return await deps.vsphere.withSession(endpoint, async (session) => {
+      const serverTime = await session.currentTime();
+      const skewS = Math.round(Math.abs(Date.parse(serverTime) - Date.now()) / 1000);
+      checks.push({ name: 'log in', ok: true, detail: `${session.about.fullName} as ${endpoint.user}` });
+      checks.push({ name: 'API', ok: true, detail: `version ${session.about.apiVersion}` });
+      checks.push({
+        name: 'clock',
+        ok: skewS <= skewLimitS,
+        detail: `${skewS} s apart from this worker`,
+        ...(skewS <= skewLimitS ? {} : { remedy: 'synchronise the clocks', failure: 'wrong' as const }),
+      });
+      return checks;
+    });
+  } catch (err) {
+    return [...checks, failedCheck(toVSphereOperationError(err), err)];
+  }
+}
+
+function failedCheck(known: OperationError | undefined, err: unknown): Check {
+  const detail = known?.message ?? (err instanceof Error ? err.message : String(err));
+  const isAccess = known?.type === 'Unauthenticated' || known?.type === 'Forbidden';
+  const failure = isAccess ? 'forbidden' : known?.type === 'InvalidRequest' ? 'wrong' : 'unreachable';
+  return {
+    name: 'log in',
+    ok: false,
+    detail,
+    failure,
+    remedy: known?.details.next ?? 'check url, network and firewall between the workers and vCenter',
+  };
+}
+
+/** SHA-256 of the certificate that the server shows, without sending it anything. */
+async function fingerprintOf(url: string): Promise<string | undefined> {
+  const { protocol, hostname, port } = new URL(url);
+  if (protocol !== 'https:') return undefined;
+  return await new Promise((resolve) => {
+    const socket = connect(
+      { host: hostname, port: Number(port || 443), rejectUnauthorized: false, timeout: probeTimeoutMs },
+      () => {
+        resolve(socket.getPeerCertificate().fingerprint256);
+        socket.destroy();
+      },
+    );
+    const giveUp = (): void => {
+      socket.destroy();
+      resolve(undefined);
+    };
+    socket.on('error', giveUp);
+    socket.on('timeout', giveUp);
+  });
+}

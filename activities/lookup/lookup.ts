@@ -1,0 +1,78 @@
+import type { LookupActivities } from '../../workflows/contracts/activities.ts';
+import type { EndpointInfo, LookupAnswer, LookupRequest } from '../../workflows/contracts/lookup.ts';
+import { secretFileWarnings, type Config } from '../config.ts';
+import { OperationError } from '../failures.ts';
+import type { TemplateDeps } from '../template/deps.ts';
+import { checkVCenter } from './check-vcenter.ts';
+import { findTemplate, listTemplates } from './templates.ts';
+
+export interface WorkerIdentity {
+  readonly buildId: string;
+  readonly sdk: string;
+}
+
+type Answers = {
+  readonly [W in Exclude<LookupRequest['what'], 'ova'>]: (
+    request: Extract<LookupRequest, { what: W }>,
+  ) => Promise<LookupAnswer>;
+};
+
+/** Read-only questions; each is one row. */
+export function createLookup(
+  deps: Pick<TemplateDeps, 'config' | 'vsphere'>,
+  identity: WorkerIdentity,
+): LookupActivities {
+  const answers: Answers = {
+    endpoints: () =>
+      Promise.resolve({
+        what: 'endpoints',
+        endpoints: Object.keys(deps.config.file.vcenters).map((name) => endpointInfo(deps.config, name)),
+      }),
+    endpoint: async ({ name }) => ({
+      what: 'endpoint',
+      endpoint: endpointInfo(deps.config, name),
+      checks: await checkVCenter(deps, name),
+    }),
+    template: (request) => findTemplate(deps, request),
+    templates: (request) => listTemplates(deps, request),
+    worker: async () => ({
+      what: 'worker',
+      buildId: identity.buildId,
+      sdk: identity.sdk,
+      node: process.version,
+      checks: (await secretFileWarnings(deps.config.file)).map((detail) => ({
+        name: 'secret files',
+        ok: false,
+        detail,
+        failure: 'wrong',
+      })),
+    }),
+  };
+  return {
+    async lookup(request) {
+      const answer = (answers as Readonly<Record<string, ((request: never) => Promise<LookupAnswer>) | undefined>>)[
+        request.what
+      ];
+      if (answer === undefined)
+        throw new OperationError('InvalidRequest', `there is nothing called "${request.what}" to look up`, {
+          code: 'LOOKUP_UNKNOWN',
+        });
+      return await answer(request as never);
+    },
+  };
+}
+
+function endpointInfo(config: Config, name: string): EndpointInfo {
+  const entry = config.file.vcenters[name];
+  if (entry === undefined) {
+    const known = Object.keys(config.file.vcenters).join(', ') || 'none';
+    throw new OperationError('NotFound', `no endpoint "${name}" in the workers' configuration; known: ${known}`, {
+      code: 'ENDPOINT_UNKNOWN',
+    });
+  }
+  return { name, kind: 'vcenter', url: entry.url, user: entry.user, tls: tlsInWords(entry.tls) };
+}
+
+function tlsInWords(tls: { mode: string; sha256?: string; sha1?: string }): string {
+  return tls.mode === 'thumbprint' ? `thumbprint ${tls.sha256 ?? tls.sha1 ?? ''}` : tls.mode;
+}

@@ -1,0 +1,83 @@
+import type { ImportHeartbeat } from '../../workflows/contracts/template.ts';
+
+/** The rate that people see is over this span. */
+const rateSpanMs = 10_000;
+/** Less silence than this is no stall worth a word. */
+const stallWordMs = 2_000;
+
+/** What an import tells in its heartbeats. One mutable record per attempt. */
+export class ImportProgress {
+  readonly #samples: { at: number; bytes: number }[] = [];
+  readonly #startedAt = new Date().toISOString();
+  readonly #attempt: number;
+  #lastMoved = Date.now();
+  #sent = 0;
+  phase: ImportHeartbeat['phase'] = 'source';
+  leaseRef: string | undefined;
+  entityRef: string | undefined;
+  leaseTimeoutS: number | undefined;
+  fileIndex = 0;
+  fileCount = 0;
+  fileBytes = 0;
+  totalBytes = 0;
+  readonly excludedHosts: string[];
+
+  constructor(attempt: number, excludedHosts: readonly string[]) {
+    this.#attempt = attempt;
+    this.excludedHosts = [...excludedHosts];
+  }
+
+  /** Bytes of all files that the far side's socket has taken. */
+  get sentBytes(): number {
+    return this.#sent;
+  }
+
+  sent(bytes: number): void {
+    if (bytes <= this.#sent) return;
+    const now = Date.now();
+    this.#sent = bytes;
+    this.#lastMoved = now;
+    if (now - (this.#samples.at(-1)?.at ?? 0) >= 250) this.#samples.push({ at: now, bytes });
+    while ((this.#samples[0]?.at ?? now) < now - rateSpanMs) this.#samples.shift();
+  }
+
+  /** Whole percent of what the lease is told; 100 only when everything has been answered. */
+  percent(isComplete: boolean): number {
+    if (isComplete) return 100;
+    return this.totalBytes === 0 ? 0 : Math.min(99, Math.floor((this.#sent / this.totalBytes) * 100));
+  }
+
+  details(): ImportHeartbeat {
+    const rate = this.#rate();
+    const silentMs = Date.now() - this.#lastMoved;
+    const isStalled = this.phase === 'uploading' && silentMs > stallWordMs;
+    return {
+      v: 1,
+      phase: this.phase,
+      attempt: this.#attempt,
+      startedAt: this.#startedAt,
+      ...(this.leaseRef === undefined ? {} : { leaseRef: this.leaseRef }),
+      ...(this.entityRef === undefined ? {} : { entityRef: this.entityRef }),
+      ...(this.leaseTimeoutS === undefined ? {} : { leaseTimeoutS: this.leaseTimeoutS }),
+      ...(this.fileCount === 0
+        ? {}
+        : {
+            fileIndex: this.fileIndex,
+            fileCount: this.fileCount,
+            fileBytes: this.fileBytes,
+            sentBytes: this.#sent,
+            totalBytes: this.totalBytes,
+          }),
+      ...(rate === undefined ? {} : { rate }),
+      ...(isStalled ? { stalledMs: silentMs } : {}),
+      ...(this.excludedHosts.length === 0 ? {} : { excludedHosts: this.excludedHosts }),
+    };
+  }
+
+  #rate(): number | undefined {
+    const [first] = this.#samples;
+    const last = this.#samples.at(-1);
+    if (first === undefined || last === undefined || last.at <= first.at) return undefined;
+    return Math.round(((last.bytes - first.bytes) / (last.at - first.at)) * 1000);
+  }
+}
