@@ -1,0 +1,125 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
+import { FailureMapper } from '../activities/failures.ts';
+import {
+  createControlActivities,
+  createTransferActivities,
+  errorTranslators,
+  type ActivityDeps,
+} from '../activities/index.ts';
+import { loadConfig, secretFileWarnings } from '../activities/config.ts';
+import { createVSphere } from '../activities/vsphere/vsphere-adapter.ts';
+import { transferQueueOf } from '../workflows/contracts/task-queues.ts';
+import { workflowBundlePath } from './bundle.ts';
+import { serveHealth } from './health.ts';
+import { ConnectionLiveness } from './liveness.ts';
+import { createLog, temporalLogger } from './log.ts';
+import { readSettings, type WorkerKind, type WorkerSettings } from './settings.ts';
+
+const sdkVersion = '1.24.0';
+
+/** An import notices a cancellation with the next heartbeat; these are the longest it may take. */
+const heartbeatThrottle = { control: '2 seconds', transfer: '5 seconds' } as const;
+
+/** A running swap gets time to finish; a transfer stops at once and is taken up by another worker. */
+const shutdown = { grace: '25 seconds', force: '55 seconds' } as const;
+
+/** Runs one worker process until it is told to stop (SIGTERM, SIGINT). */
+export async function runWorker(kind: WorkerKind): Promise<void> {
+  const settings = readSettings(kind);
+  const log = createLog(settings.logLevel, kind);
+  const metricsPort = await freePort();
+  Runtime.install({
+    logger: temporalLogger(log),
+    telemetryOptions: {
+      logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } },
+      metrics: { prometheus: { bindAddress: `127.0.0.1:${metricsPort}` } },
+    },
+  });
+  const config = await loadConfig(settings.configPath);
+  for (const warning of await secretFileWarnings(config.file)) log.warn(warning);
+  const { connectionOptions, namespace } = loadClientConnectConfig();
+  const connection = await NativeConnection.connect(connectionOptions);
+  const vsphere = createVSphere({ allowInsecureTls: settings.allowInsecureTls, log });
+  const liveness = new ConnectionLiveness(connection);
+  const deps: ActivityDeps = {
+    config,
+    vsphere,
+    liveness,
+    identity: { buildId: settings.buildId, sdk: sdkVersion },
+    log: { warn: (message, facts) => log.warn(facts ?? {}, message) },
+  };
+  try {
+    const worker = await Worker.create({
+      connection,
+      namespace: namespace ?? 'vmflow',
+      ...(await optionsOf(kind, settings, deps)),
+    });
+    const health = await serveHealth(settings.healthAddress, { status: () => worker.getStatus(), metricsPort });
+    log.info(
+      { taskQueue: worker.options.taskQueue, healthPort: health.port, buildId: settings.buildId },
+      'worker started',
+    );
+    try {
+      await worker.run();
+    } finally {
+      await health.close();
+    }
+  } finally {
+    liveness.stop();
+    await vsphere.close();
+    await connection.close();
+  }
+}
+
+async function optionsOf(
+  kind: WorkerKind,
+  settings: WorkerSettings,
+  deps: ActivityDeps,
+): Promise<Omit<WorkerOptions, 'connection' | 'namespace'>> {
+  const common: Partial<WorkerOptions> = {
+    identity: settings.identity,
+    shutdownGraceTime: shutdown.grace,
+    shutdownForceTime: shutdown.force,
+    maxHeartbeatThrottleInterval: heartbeatThrottle[kind],
+    interceptors: { activity: [() => ({ inbound: new FailureMapper(errorTranslators) })] },
+  };
+  if (kind === 'transfer') {
+    return {
+      ...common,
+      taskQueue: transferQueueOf(settings.taskQueue),
+      activities: createTransferActivities(deps),
+      // Bandwidth is neither CPU nor memory: a fixed number.
+      maxConcurrentActivityTaskExecutions: deps.config.file.limits.uploads,
+    };
+  }
+  return {
+    ...common,
+    taskQueue: settings.taskQueue,
+    activities: createControlActivities(deps),
+    workflowBundle: { codePath: await workflowBundlePath() },
+    ...(settings.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: settings.maxCachedWorkflows }),
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Entry of a process: a failure is printed once and ends it, so that its supervisor starts a new one. */
+export function main(kind: WorkerKind): void {
+  runWorker(kind).then(
+    () => process.exit(0),
+    (err: unknown) => {
+      process.stderr.write(`vmflow ${kind} worker: ${err instanceof Error ? err.message : String(err)}\n`);
+      process.exit(1);
+    },
+  );
+}

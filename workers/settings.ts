@@ -1,0 +1,44 @@
+import { hostname } from 'node:os';
+import { defaultTaskQueue } from '../workflows/contracts/task-queues.ts';
+
+/** What a worker process takes from its environment. The Temporal connection (`TEMPORAL_*`) is read by envconfig. */
+export interface WorkerSettings {
+  readonly configPath: string;
+  readonly taskQueue: string;
+  /** `host:port` of `/livez`, `/readyz`, `/metrics`. */
+  readonly healthAddress: { readonly host: string; readonly port: number };
+  readonly allowInsecureTls: boolean;
+  readonly logLevel: string;
+  readonly buildId: string;
+  readonly identity: string;
+  /** Absent: the SDK's own choice by memory. 0 makes every workflow task a replay. */
+  readonly maxCachedWorkflows?: number;
+}
+
+const defaultPorts = { control: 9464, transfer: 9465 } as const;
+export type WorkerKind = keyof typeof defaultPorts;
+
+export function readSettings(kind: WorkerKind, env: NodeJS.ProcessEnv = process.env): WorkerSettings {
+  const cached = env['VMFLOW_MAX_CACHED_WORKFLOWS'];
+  return {
+    configPath: env['VMFLOW_CONFIG'] ?? 'vmflow.yaml',
+    taskQueue: env['VMFLOW_TASK_QUEUE'] ?? defaultTaskQueue,
+    healthAddress: parseAddress(env['VMFLOW_HEALTH_ADDRESS'] ?? `127.0.0.1:${defaultPorts[kind]}`),
+    allowInsecureTls: env['VMFLOW_ALLOW_INSECURE_TLS'] === '1',
+    logLevel: env['VMFLOW_LOG_LEVEL'] ?? 'info',
+    buildId: env['VMFLOW_BUILD_ID'] ?? 'dev',
+    identity: `${kind}@${hostname()}:${process.pid}`,
+    ...(cached === undefined ? {} : { maxCachedWorkflows: wholeNumber('VMFLOW_MAX_CACHED_WORKFLOWS', cached) }),
+  };
+}
+
+function parseAddress(text: string): { host: string; port: number } {
+  const at = text.lastIndexOf(':');
+  return { host: text.slice(0, at), port: wholeNumber('VMFLOW_HEALTH_ADDRESS', text.slice(at + 1)) };
+}
+
+function wholeNumber(name: string, text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= 0 && text !== '') return value;
+  throw new Error(`${name} must be a whole number, not "${text}"`);
+}

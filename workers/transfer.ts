@@ -1,0 +1,3 @@
+import { main } from './process.ts';
+
+main('transfer');
