@@ -36,6 +36,8 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
 
 /** Lets the caller's signal end a wait for something that others wait for as well and that goes on. */
 export async function untilAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
+  // Its failure is the others' affair once this caller has left.
+  work.catch(() => undefined);
   let result: { readonly value: T } | undefined;
   await withAbort(signal, (resolve, reject) => {
     work.then((value) => {

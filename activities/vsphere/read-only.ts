@@ -7,7 +7,6 @@ const readOnlyMethods: ReadonlySet<string> = new Set([
   'FindChild',
   'RetrievePropertiesEx',
   'WaitForUpdatesEx',
-  'QueryOptions',
   'HttpNfcLeaseGetManifest',
 ]);
 

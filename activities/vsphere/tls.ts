@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import http from 'node:http';
 import https from 'node:https';
 import type { Duplex } from 'node:stream';
@@ -41,7 +42,10 @@ export async function trustOf(policy: TlsPolicy, readFile: (path: string) => Pro
 export function deviceTrust(device: LeaseDeviceUrl, sameServer: boolean, vcenter: Trust): Trust {
   if (sameServer || vcenter.kind === 'insecure') return vcenter;
   if (device.sslThumbprint) return { kind: 'pin', algorithm: 'sha1', fingerprint: device.sslThumbprint };
-  if (device.sslCertificate) return { kind: 'ca', ca: device.sslCertificate };
+  if (device.sslCertificate) {
+    // Pinned rather than taken as a CA: a host's certificate need not carry the name or address in the URL.
+    return { kind: 'pin', algorithm: 'sha256', fingerprint: new X509Certificate(device.sslCertificate).fingerprint256 };
+  }
   return vcenter.kind === 'ca' ? vcenter : { kind: 'ca' };
 }
 

@@ -9,8 +9,12 @@ import type { LeaseDeviceUrl, UploadOptions } from './port.ts';
 import type { Trust } from './tls.ts';
 import { agentFor, deviceTrust, isCertificateError } from './tls.ts';
 
-/** Pieces handed to the socket: large enough for speed, small enough that a stall is seen and memory stays flat. */
-const pieceBytes = 256 * 1024;
+const sizes = {
+  /** Pieces handed to the socket: large enough for speed, small enough that a stall is seen. */
+  pieceBytes: 256 * 1024,
+  /** Handed over and not yet taken by the kernel. With one more piece being read, memory stays below 1 MiB per upload. */
+  windowBytes: 512 * 1024,
+} as const;
 
 /** The vCenter that gave the lease. */
 export interface UploadServer {
@@ -26,8 +30,11 @@ interface Sending {
   readonly answer: Promise<number>;
   answered: boolean;
   connected: boolean;
-  /** Bytes that the socket has taken. */
+  /** Bytes handed to the socket, and those of them that it has passed on. */
+  given: number;
   sent: number;
+  /** Called at every change that a waiting sender should look at. */
+  wake: () => void;
   lastMove: number;
   failure: Error | undefined;
 }
@@ -47,7 +54,9 @@ export async function upload(
   try {
     const sha1 = await sendBody(sending, options);
     const status = await sending.answer;
-    return { status: verdict(status, url, sending.sent === options.length), sha1 };
+    verdict(status, url, sending.given === options.length);
+    options.onSent(options.length);
+    return { status, sha1 };
   } catch (error) {
     throw toUploadError(error, sending, server, url, options);
   } finally {
@@ -89,16 +98,23 @@ function open(server: UploadServer, url: URL, device: LeaseDeviceUrl, options: U
         sending.answered = true;
         response.resume();
         resolve(response.statusCode ?? 0);
+        sending.wake();
       });
       request.on('error', (error) => {
         sending.failure ??= error;
         reject(error);
       });
-      request.on('close', () => reject(sending.failure ?? new Error('the connection was closed')));
+      request.on('close', () => {
+        sending.failure ??= new Error('the connection was closed');
+        reject(sending.failure);
+        sending.wake();
+      });
     }),
     answered: false,
     connected: false,
+    given: 0,
     sent: 0,
+    wake: () => undefined,
     lastMove: performance.now(),
     failure: undefined,
   };
@@ -124,50 +140,74 @@ function watch(sending: Sending, url: URL, { stallMs, length }: UploadOptions): 
 }
 
 async function sendBody(sending: Sending, { body, length, onSent }: UploadOptions): Promise<string> {
+  const { request } = sending;
   const hash = createHash('sha1');
-  let given = 0;
-  for await (const chunk of body) {
-    for (let at = 0; at < chunk.length; at += pieceBytes) {
-      const piece = chunk.subarray(at, at + pieceBytes);
-      given += piece.length;
-      if (given > length) throw bodyError(`is longer than the announced ${length} bytes`);
-      const written = write(sending, piece);
-      hash.update(piece);
-      await written;
-      onSent(sending.sent);
-      if (sending.answered) return '';
-    }
+  for await (const piece of pieces(body, sending)) {
+    if (sending.given + piece.length > length) throw bodyError(`is longer than the announced ${length} bytes`);
+    if (!(await hasRoom(sending))) return '';
+    write(sending, piece, onSent);
+    // The kernel sends while this thread computes.
+    hash.update(piece);
   }
-  if (given < length) throw bodyError(`ended after ${given} of ${length} bytes`);
-  sending.request.end();
+  if (sending.answered && sending.given < length) return '';
+  if (sending.given < length) throw bodyError(`ended after ${sending.given} of ${length} bytes`);
+  request.end();
   return hash.digest('hex');
 }
 
-/** Resolves when the socket has taken the piece, or when the server has answered meanwhile. */
-async function write(sending: Sending, piece: Uint8Array): Promise<void> {
-  const { request } = sending;
+/** The body in pieces, until its end or until the request is over: a source that hangs must not hide that. */
+async function* pieces(body: AsyncIterable<Uint8Array>, sending: Sending): AsyncGenerator<Uint8Array, void> {
+  const source = body[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await nextChunk(source, sending);
+      if (next === undefined || next.done === true) return;
+      for (let at = 0; at < next.value.length; at += sizes.pieceBytes) {
+        yield next.value.subarray(at, at + sizes.pieceBytes);
+      }
+    }
+  } finally {
+    // Not awaited: it may hang as well. What it fails with now has no bearing.
+    source.return?.().catch(() => undefined);
+  }
+}
+
+function nextChunk(
+  source: AsyncIterator<Uint8Array>,
+  sending: Sending,
+): Promise<IteratorResult<Uint8Array, unknown> | undefined> {
+  return new Promise((resolve, reject) => {
+    sending.wake = () => {
+      if (sending.failure !== undefined) reject(sending.failure);
+      else if (sending.answered) resolve(undefined);
+    };
+    sending.wake();
+    source.next().then(resolve, reject);
+  });
+}
+
+/** Waits until the socket can take another piece. False: the server has answered, nothing more is to be sent. */
+async function hasRoom(sending: Sending): Promise<boolean> {
   // An answer that is already here is read before the write to a connection that the server may have closed.
   await setImmediate();
-  if (sending.answered) return;
-  if (sending.failure !== undefined) throw sending.failure;
-  await new Promise<void>((resolve, reject) => {
-    const answered = (): void => finish(undefined);
-    const failed = (): void => finish(sending.failure ?? new Error('the connection was closed'));
-    const finish = (error: Error | null | undefined): void => {
-      request.off('response', answered);
-      request.off('close', failed);
-      if (error) reject(error);
-      else resolve();
-    };
-    request.once('response', answered);
-    request.once('close', failed);
-    request.write(piece, (error) => {
-      if (!error) {
-        sending.sent += piece.length;
-        sending.lastMove = performance.now();
-      }
-      finish(error);
+  while (!sending.answered && sending.failure === undefined && sending.given - sending.sent >= sizes.windowBytes) {
+    await new Promise<void>((resolve) => {
+      sending.wake = resolve;
     });
+  }
+  if (sending.answered) return false;
+  if (sending.failure !== undefined) throw sending.failure;
+  return true;
+}
+
+function write(sending: Sending, piece: Uint8Array, onSent: (bytes: number) => void): void {
+  sending.given += piece.length;
+  sending.request.write(piece, (error) => {
+    if (error) return;
+    sending.sent += piece.length;
+    sending.lastMove = performance.now();
+    onSent(sending.sent);
+    sending.wake();
   });
 }
 
@@ -176,9 +216,9 @@ function bodyError(what: string): VSphereError {
   return new VSphereError('UPLOAD_IO', message, { kind: 'source', message });
 }
 
-/** The status itself when the file was taken; throws otherwise. */
-function verdict(status: number, url: URL, complete: boolean): number {
-  if ((status === 200 || status === 201) && complete) return status;
+/** Throws unless the whole file was taken. */
+function verdict(status: number, url: URL, complete: boolean): void {
+  if ((status === 200 || status === 201) && complete) return;
   const early = complete ? '' : ' before the file was sent';
   const message = `The upload to ${url.host} was answered with HTTP status ${status}${early}.`;
   const info = { kind: 'http', httpStatus: status, message } as const;
@@ -195,6 +235,9 @@ function toUploadError(
   options: UploadOptions,
 ): unknown {
   if (options.signal.aborted) return reasonOf(options.signal);
+  if (error instanceof VSphereError && error.code === 'TLS_THUMBPRINT' && !isSameServer(server, url)) {
+    return new VSphereError('NFC_TLS', error.message, error.info, { cause: error });
+  }
   if (error instanceof VSphereError) return error;
   // What the source of the bytes throws is its own affair.
   if (sending.failure === undefined && error !== undefined && !isConnectionError(error)) return error;

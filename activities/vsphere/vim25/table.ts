@@ -304,31 +304,6 @@ export const types = {
     filterSpec: 'any*',
     changeMode: 'string?',
   },
-  VirtualMachineRelocateSpec: {
-    service: 'any?',
-    folder: 'ref?',
-    datastore: 'ref?',
-    diskMoveType: 'string?',
-    pool: 'ref?',
-    host: 'ref?',
-    disk: 'any*',
-    transform: 'string?',
-    deviceChange: '~VirtualDeviceConfigSpec*',
-    profile: 'any*',
-    cryptoSpec: 'any?',
-    tagSpecs: 'any*',
-    vmPlacementPolicies: 'any*',
-  },
-  VirtualMachineCloneSpec: {
-    location: 'VirtualMachineRelocateSpec',
-    template: 'boolean',
-    config: 'VirtualMachineConfigSpec?',
-    customization: 'any?',
-    powerOn: 'boolean',
-    snapshot: 'ref?',
-    memory: 'boolean?',
-    tpmProvisionPolicy: 'string?',
-  },
 
   Description: { label: 'string', summary: 'string' },
   VirtualDeviceConnectInfo: {
@@ -518,23 +493,6 @@ export const operations = {
     returns: 'ref',
   },
   CancelTask: { args: self },
-
-  /* Used by tests and tools only. */
-  CreateVM_Task: {
-    args: { ...self, config: 'VirtualMachineConfigSpec', pool: 'ref', host: 'ref?' },
-    returns: 'ref',
-  },
-  CloneVM_Task: { args: { ...self, folder: 'ref', name: 'string', spec: 'VirtualMachineCloneSpec' }, returns: 'ref' },
-  PowerOnVM_Task: { args: { ...self, host: 'ref?' }, returns: 'ref' },
-  PowerOffVM_Task: { args: self, returns: 'ref' },
-  CreateFolder: { args: { ...self, name: 'string' }, returns: 'ref' },
-  UpdateOptions: { args: { ...self, changedValue: '~OptionValue*' } },
-  QueryOptions: { args: { ...self, name: 'string?' }, returns: '~OptionValue*' },
-  EnterMaintenanceMode_Task: {
-    args: { ...self, timeout: 'int', evacuatePoweredOffVms: 'boolean?', maintenanceSpec: 'any?' },
-    returns: 'ref',
-  },
-  ExitMaintenanceMode_Task: { args: { ...self, timeout: 'int' }, returns: 'ref' },
 } as const satisfies Record<string, OperationRow>;
 
 export type Method = keyof typeof operations;
