@@ -1,0 +1,15 @@
+import type { Command } from 'commander';
+import { addVerb, type Run } from './command.ts';
+
+/** `vmflow completion SHELL`, and the hidden `complete` that the scripts call. */
+export function registerCompletion(program: Command, run: Run): void {
+  addVerb(program, 'completion <shell>', {
+    summary: 'completion script for bash, zsh or fish',
+    examples: ['source <(vmflow completion bash)', 'vmflow completion fish | source'],
+    exits: ['ok', 'usage'],
+  }).action(run(async () => (await import('../completion.ts')).printScript));
+  program
+    .command('complete', { hidden: true })
+    .argument('[words...]')
+    .action(run(async () => (await import('../completion.ts')).completeWords(program)));
+}

@@ -1,0 +1,34 @@
+import { CliError, usageError } from './errors.ts';
+import type { Session } from './session.ts';
+
+export interface ConfirmFlags {
+  readonly yes?: boolean;
+  readonly confirm?: string;
+}
+
+/**
+ * For what can't be taken back: the person types the name. In a script `--yes --confirm NAME`. Without a terminal and
+ * without the flags it refuses, it never assumes.
+ */
+export async function confirmByName(
+  session: Session,
+  name: string,
+  question: string,
+  flags: ConfirmFlags,
+): Promise<void> {
+  if (flags.confirm !== undefined && flags.confirm !== name) {
+    throw usageError(`--confirm "${flags.confirm}" is not the name "${name}"`, undefined, 'NOT_CONFIRMED');
+  }
+  if (flags.yes === true && flags.confirm === name) return;
+  if (!session.runtime.canAsk) {
+    throw usageError(
+      `${question}: a confirmation is needed and there is no terminal`,
+      `add --yes --confirm ${name}`,
+      'NOT_CONFIRMED',
+    );
+  }
+  const answer = await session.runtime.ask(`${question}. Type the name to go on (${name}): `);
+  if (answer.trim() !== name) {
+    throw new CliError({ exit: 'usage', reason: 'NOT_CONFIRMED', message: 'not confirmed, nothing was done' });
+  }
+}

@@ -1,0 +1,34 @@
+import type { Gateway } from './gateway.ts';
+import type { Environment } from './runtime.ts';
+import { profileOptions, type Settings } from './settings.ts';
+
+/** Milliseconds for the connection itself; a server that doesn't answer by then isn't reachable. */
+const connectTimeoutMs = 5_000;
+
+/** Opens the connection that the settings describe. Rejects with `TEMPORAL_UNREACHABLE` when nothing answers. */
+export async function connect(settings: Settings, env: Environment): Promise<Gateway> {
+  const [{ loadClientConnectConfig }, { openTemporal }] = await Promise.all([
+    import('@temporalio/envconfig'),
+    import('./temporal.ts'),
+  ]);
+  const { connectionOptions } = loadClientConnectConfig(
+    profileOptions(
+      {
+        ...(settings.profile.origin === 'default' ? {} : { profile: settings.profile.value }),
+        ...(settings.configFile.origin === 'flag' ? { configFile: settings.configFile.value } : {}),
+      },
+      env,
+    ),
+  );
+  const { tls, apiKey, metadata } = connectionOptions;
+  return openTemporal(
+    {
+      address: settings.address.value,
+      connectTimeout: connectTimeoutMs,
+      ...(tls === undefined ? {} : { tls }),
+      ...(apiKey === undefined ? {} : { apiKey }),
+      ...(metadata === undefined ? {} : { metadata }),
+    },
+    settings,
+  );
+}

@@ -1,0 +1,230 @@
+import {
+  Client,
+  Connection,
+  WithStartWorkflowOperation,
+  WorkflowExecutionAlreadyStartedError,
+} from '@temporalio/client';
+import type { ConnectionOptions, WorkflowExecutionInfo, WorkflowHandle } from '@temporalio/client';
+import { lookupId } from '../workflows/contracts/ids.ts';
+import { searchKeys, type OperationKind } from '../workflows/contracts/attributes.ts';
+import { transferQueueOf } from '../workflows/contracts/task-queues.ts';
+import type { CliError } from './errors.ts';
+import type { ExecutionOutcome, ExecutionRef, Gateway, SearchValue, StartRequest, UpdateRequest } from './gateway.ts';
+import type { Settings } from './settings.ts';
+import { TemporalAdmin } from './temporal-admin.ts';
+import { failureOf, fromTemporal, notAcknowledged, type ErrorContext } from './temporal-errors.ts';
+import { describedExecution, executionView } from './temporal-views.ts';
+
+/** Milliseconds for any call that only the server answers. Without a deadline a client can wait for ever. */
+const rpcDeadlineMs = 10_000;
+/** How long an accepted update is given to finish before "accepted" is the answer. */
+const updateResultMs = 1_500;
+/** A lookup may hash a large OVA or ask a slow vCenter. */
+const lookupDeadlineMs = 30 * 60_000;
+
+/** Connects, or rejects with a message that names the address. */
+export async function openTemporal(options: ConnectionOptions, settings: Settings): Promise<Gateway> {
+  const context = contextOf(settings);
+  try {
+    const connection = await Connection.connect(options);
+    return new TemporalGateway(connection, settings);
+  } catch (error) {
+    throw fromTemporal(error, { ...context, attempt: 'connect', needsWorker: false });
+  }
+}
+
+function contextOf(settings: Settings): Omit<ErrorContext, 'attempt' | 'needsWorker'> {
+  return {
+    address: settings.address.value,
+    namespace: settings.namespace.value,
+    taskQueue: settings.taskQueue.value,
+  };
+}
+
+/** The only file, with its three neighbours, that knows the SDK. */
+class TemporalGateway extends TemporalAdmin implements Gateway {
+  readonly #client: Client;
+  readonly #settings: Settings;
+
+  constructor(connection: Connection, settings: Settings) {
+    super(connection, settings.namespace.value, (attempt, deadlineMs, call) => this.#call(attempt, deadlineMs, call));
+    this.#settings = settings;
+    this.#client = new Client({ connection, namespace: settings.namespace.value });
+  }
+
+  /** Runs one call with a deadline and turns what it throws into a message. */
+  async #call<T>(attempt: string, deadlineMs: number, call: () => Promise<T>, needsWorker = false): Promise<T> {
+    try {
+      return await this.connection.withDeadline(Date.now() + deadlineMs, call);
+    } catch (error) {
+      throw fromTemporal(error, { ...contextOf(this.#settings), attempt, needsWorker });
+    }
+  }
+
+  get #ackMs(): number {
+    return this.#settings.ackTimeoutMs.value;
+  }
+
+  #handle(target: ExecutionRef): WorkflowHandle {
+    return this.#client.workflow.getHandle(target.workflowId, target.runId);
+  }
+
+  async startWithUpdate(start: StartRequest, update: UpdateRequest): Promise<{ runId: string; answer: unknown }> {
+    const startWorkflowOperation = new WithStartWorkflowOperation(start.type, {
+      ...this.#startOptions(start),
+      workflowIdConflictPolicy: 'USE_EXISTING',
+    });
+    const call = async (): Promise<{ runId: string; answer: unknown }> => {
+      const handle = await this.#client.workflow.startUpdateWithStart(update.name, {
+        args: [update.body],
+        updateId: update.updateId,
+        waitForStage: 'ACCEPTED',
+        startWorkflowOperation,
+      });
+      return { runId: handle.workflowRunId ?? '', answer: await handle.result() };
+    };
+    return this.#call(`start ${start.workflowId}`, this.#ackMs, call, true);
+  }
+
+  async start(start: StartRequest): Promise<{ runId: string; joined: boolean }> {
+    return this.#call(`start ${start.workflowId}`, rpcDeadlineMs, async () => {
+      try {
+        const handle = await this.#client.workflow.start(start.type, this.#startOptions(start));
+        return { runId: handle.firstExecutionRunId, joined: false };
+      } catch (error) {
+        if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+        const { runId } = await this.#client.workflow.getHandle(start.workflowId).describe();
+        return { runId, joined: true };
+      }
+    });
+  }
+
+  #startOptions(start: StartRequest) {
+    return {
+      args: [...start.args],
+      taskQueue: this.#settings.taskQueue.value,
+      workflowId: start.workflowId,
+      staticSummary: start.summary,
+      staticDetails: start.details,
+      memo: { ...start.memo },
+      typedSearchAttributes: start.attributes.map(searchPair),
+    };
+  }
+
+  async update(target: ExecutionRef, update: UpdateRequest): Promise<{ completed: boolean; answer?: unknown }> {
+    const attempt = `send "${update.name}" to ${target.workflowId}`;
+    const options = { args: [update.body] as [unknown], updateId: update.updateId, waitForStage: 'ACCEPTED' } as const;
+    const accepted = await this.#call(
+      attempt,
+      this.#ackMs,
+      () => this.#handle(target).startUpdate<unknown, [unknown]>(update.name, options),
+      true,
+    );
+    try {
+      const answer = await this.#call(attempt, updateResultMs, () => accepted.result(), true);
+      return { completed: true, answer };
+    } catch (error) {
+      if (isNotAcknowledged(error)) return { completed: false };
+      throw error;
+    }
+  }
+
+  async query(target: ExecutionRef, name: string): Promise<unknown> {
+    const attempt = `read the state of ${target.workflowId}`;
+    return this.#call(attempt, this.#ackMs, () => this.#handle(target).query(name), true);
+  }
+
+  async describe(target: ExecutionRef) {
+    const description = await this.#call(`find ${target.workflowId}`, rpcDeadlineMs, () =>
+      this.#handle(target).describe(),
+    );
+    return describedExecution(description);
+  }
+
+  async list(query: string, limit: number) {
+    return this.#call('list executions', rpcDeadlineMs, async () => {
+      const found: WorkflowExecutionInfo[] = [];
+      for await (const execution of this.#client.workflow.list({ query, pageSize: Math.min(limit, 200) })) {
+        found.push(execution);
+        if (found.length >= limit) break;
+      }
+      return found.map(executionView);
+    });
+  }
+
+  async cancel(target: ExecutionRef): Promise<void> {
+    await this.#call(`cancel ${target.workflowId}`, rpcDeadlineMs, () => this.#handle(target).cancel());
+  }
+
+  async outcome(target: ExecutionRef): Promise<ExecutionOutcome> {
+    return this.#call(`read the result of ${target.workflowId}`, rpcDeadlineMs, async () => {
+      try {
+        return { result: (await this.#handle(target).result()) as unknown };
+      } catch (error) {
+        const failure = failureOf(error);
+        if (failure === undefined) throw error;
+        return { failure };
+      }
+    });
+  }
+
+  /** The first reaction must come within the acknowledge time; the answer may take longer. */
+  async lookup(request: { what: string }): Promise<never> {
+    const workflowId = lookupId(crypto.randomUUID());
+    const attempt = `ask the workers (${request.what})`;
+    await this.start({
+      type: 'lookup',
+      workflowId,
+      args: [request],
+      summary: `look up ${request.what}`,
+      details: `Read-only question \`${request.what}\` of the command line.`,
+      memo: {},
+      attributes: [{ key: searchKeys.kind, value: 'lookup' satisfies OperationKind }],
+    });
+    if (!(await this.#isTakenUp(workflowId)))
+      throw await this.#unanswered(workflowId, attempt, this.#settings.taskQueue.value);
+    const transferQueue = transferQueueOf(this.#settings.taskQueue.value);
+    const isStranded = request.what === 'ova' && (await this.pollers(transferQueue, 'activity')).length === 0;
+    if (isStranded) throw await this.#unanswered(workflowId, attempt, transferQueue);
+    const handle = this.#handle({ workflowId });
+    const answer: unknown = await this.#call(
+      attempt,
+      lookupDeadlineMs,
+      () => handle.result() as Promise<unknown>,
+      true,
+    );
+    const { startedAt } = await this.describe({ workflowId });
+    return { answer, startedAt } as never;
+  }
+
+  /** Nobody waits for the answer any more, so the question is taken back. */
+  async #unanswered(workflowId: string, attempt: string, taskQueue: string): Promise<CliError> {
+    await this.#call(attempt, rpcDeadlineMs, () =>
+      this.#handle({ workflowId }).terminate('no worker answered in time'),
+    );
+    const error = notAcknowledged({ ...contextOf(this.#settings), taskQueue, attempt, needsWorker: true });
+    return error.with({ state: 'nothing was started or changed' });
+  }
+
+  /** True once a worker has completed the first workflow task: the history has grown past its three first events. */
+  async #isTakenUp(workflowId: string): Promise<boolean> {
+    const until = Date.now() + this.#ackMs;
+    for (let pauseMs = 20; ; pauseMs = Math.min(500, pauseMs * 2)) {
+      const description = await this.#call(`find ${workflowId}`, rpcDeadlineMs, () =>
+        this.#handle({ workflowId }).describe(),
+      );
+      if (description.historyLength > 3 || description.status.name !== 'RUNNING') return true;
+      if (Date.now() + pauseMs > until) return false;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+}
+
+function isNotAcknowledged(error: unknown): boolean {
+  return error instanceof Error && 'reason' in error && error.reason === 'NOT_ACKNOWLEDGED';
+}
+
+/** One pair per attribute type: the SDK's types tie the key to the value, which only the key's definition knows here. */
+function searchPair({ key, value }: SearchValue) {
+  return { key, value } as { key: { name: string; type: 'KEYWORD' }; value: string };
+}
