@@ -9,6 +9,11 @@ import type { RunOptions } from './options.ts';
 import { errnoOf, SourceError, unreadable } from './source-error.ts';
 
 const chunkBytes = 1024 * 1024;
+/**
+ * Buffers are used in turn: garbage of this size is collected late. The parser may hold on to a header record of up to 4 MiB
+ * that spans several chunks, and to nothing else once it has asked for more.
+ */
+const chunksInTurn = 8;
 
 export interface ArchiveScan {
   readonly size: number;
@@ -56,11 +61,11 @@ async function readThrough(
 ): Promise<Pick<ArchiveScan, 'sha256' | 'members'>> {
   const parser = startParser(options);
   const whole = createHash('sha256');
+  const chunks = Array.from({ length: chunksInTurn }, () => Buffer.allocUnsafeSlow(chunkBytes));
   let bytes = 0;
   try {
-    for (;;) {
+    for (const chunk of inTurn(chunks)) {
       options.signal?.throwIfAborted();
-      const chunk = Buffer.allocUnsafeSlow(chunkBytes);
       const { bytesRead } = await file.read(chunk, 0, chunkBytes, bytes);
       if (bytesRead === 0) break;
       const data = chunk.subarray(0, bytesRead);
@@ -77,6 +82,10 @@ async function readThrough(
   const members = await membersBeforeEnd(file, parser.members);
   if (!(await endsWithMarker(file, members))) await refuseBrokenArchive(file, size, members, parser.error);
   return { sha256: whole.digest('hex'), members };
+}
+
+function* inTurn<T>(items: readonly T[]): Generator<T, never, undefined> {
+  for (;;) yield* items;
 }
 
 interface Parser {

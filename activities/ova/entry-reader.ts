@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { open } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 
-import { SourceError, errnoOf, unreadable } from './source-error.ts';
+import { SourceError, unreadable } from './source-error.ts';
 
 /** A range of the archive. */
 export interface EntryRange {
@@ -17,21 +17,14 @@ const chunkBytes = 256 * 1024;
  * until the socket has taken it. Fails with `SOURCE_UNREADABLE`, also when the file ends early.
  */
 export async function* openEntry(path: string, entry: EntryRange): AsyncGenerator<Uint8Array, void, undefined> {
-  const file = await open(path, 'r').catch((error: unknown) => {
-    throw unreadable(path, error);
-  });
+  const file = await openFile(path);
   try {
-    let done = 0;
-    while (done < entry.size) {
-      const want = Math.min(chunkBytes, entry.size - done);
-      const buffer = Buffer.allocUnsafeSlow(want);
-      const { bytesRead } = await file.read(buffer, 0, want, entry.offset + done);
-      if (bytesRead === 0) throw endedEarly(path, entry.offset + done);
+    for (let done = 0; done < entry.size;) {
+      const buffer = Buffer.allocUnsafeSlow(Math.min(chunkBytes, entry.size - done));
+      const bytesRead = await readSome(file, path, buffer, entry, done);
       done += bytesRead;
-      yield bytesRead === want ? buffer : buffer.subarray(0, bytesRead);
+      yield buffer.subarray(0, bytesRead);
     }
-  } catch (error) {
-    throw errnoOf(error) === undefined ? error : unreadable(path, error);
   } finally {
     await file.close();
   }
@@ -52,7 +45,7 @@ export async function readEntry(path: string, entry: EntryRange): Promise<Buffer
   return Buffer.concat(chunks);
 }
 
-/** Hex digest of a range, in a pass of its own. */
+/** Hex digest of a range, in a pass of its own that needs one buffer only. */
 export async function hashEntry(
   path: string,
   entry: EntryRange,
@@ -60,10 +53,44 @@ export async function hashEntry(
   options: { readonly signal?: AbortSignal; readonly onBytes?: (bytes: number) => void } = {},
 ): Promise<string> {
   const hash = createHash(algorithm);
-  for await (const chunk of openEntry(path, entry)) {
-    options.signal?.throwIfAborted();
-    hash.update(chunk);
-    options.onBytes?.(chunk.byteLength);
+  const buffer = Buffer.allocUnsafeSlow(1024 * 1024);
+  return withFile(path, async (file) => {
+    for (let done = 0; done < entry.size;) {
+      options.signal?.throwIfAborted();
+      const bytesRead = await readSome(file, path, buffer, entry, done);
+      hash.update(buffer.subarray(0, bytesRead));
+      done += bytesRead;
+      options.onBytes?.(bytesRead);
+    }
+    return hash.digest('hex');
+  });
+}
+
+async function withFile<T>(path: string, work: (file: FileHandle) => Promise<T>): Promise<T> {
+  const file = await openFile(path);
+  try {
+    return await work(file);
+  } finally {
+    await file.close();
   }
-  return hash.digest('hex');
+}
+
+const openFile = (path: string): Promise<FileHandle> =>
+  open(path, 'r').catch((error: unknown) => {
+    throw unreadable(path, error);
+  });
+
+async function readSome(
+  file: FileHandle,
+  path: string,
+  buffer: Buffer,
+  entry: EntryRange,
+  done: number,
+): Promise<number> {
+  const want = Math.min(buffer.length, entry.size - done);
+  const { bytesRead } = await file.read(buffer, 0, want, entry.offset + done).catch((error: unknown) => {
+    throw unreadable(path, error);
+  });
+  if (bytesRead === 0) throw endedEarly(path, entry.offset + done);
+  return bytesRead;
 }

@@ -17,6 +17,9 @@ export interface SourceProgress {
 
 export interface RunOptions {
   readonly signal?: AbortSignal;
-  /** Called for every chunk; the callee limits its own rate. */
+  /**
+   * Called for every chunk; the callee limits its own rate. Work that several share calls the listeners of all from the
+   * async context of the first: a listener must not look up its activity in that context.
+   */
   readonly onProgress?: (progress: SourceProgress) => void;
 }

@@ -55,8 +55,14 @@ export function* bodyChunks(body: Body): Generator<Uint8Array, void, undefined> 
   }
 }
 
-/** Cheap, the same on every run, and not compressible. */
+let madePattern: Buffer | undefined;
+
+/** The same on every run and not compressible; made once. */
 function pattern(): Uint8Array {
+  return (madePattern ??= makePattern());
+}
+
+function makePattern(): Buffer {
   const bytes = Buffer.alloc(stepBytes);
   for (let at = 0, digest = Buffer.from('seed'); at < stepBytes; at += 32) {
     digest = createHash('sha256').update(digest).digest();
