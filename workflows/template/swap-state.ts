@@ -115,6 +115,7 @@ export class SwapState {
       replaceUnknownVersion,
       strictOwnership,
       recovery,
+      ...(this.imported === undefined ? {} : { imported: this.imported.entity.value }),
       adopted: this.adopted,
       givenUp: this.givenUp,
       leaseTimeoutS: defaultLeaseTimeoutS,

@@ -14,6 +14,8 @@ export interface Wanted {
   readonly replaceUnknownVersion: boolean;
   readonly strictOwnership: boolean;
   readonly recovery: 'forward-if-ready' | 'back-first';
+  /** The temp VM that this run has imported whole, by reference value: it only has to be finished. */
+  readonly imported?: string;
   /** Temp VMs that a person has declared to be the finished new version (`adopt`), by reference value. */
   readonly adopted: readonly string[];
   /** Objects that a person has given up (`destroy-foreign`), by reference value. */
@@ -69,7 +71,7 @@ function workflowOf(opId: string): string {
 function classifyTemp(vm: ObservedVm | undefined, wanted: Wanted): TempClass {
   if (vm === undefined) return 'none';
   if (!vm.poweredOff) return 'fgn';
-  if (wanted.adopted.includes(vm.ref.value)) return 'rdy';
+  if (vm.ref.value === wanted.imported || wanted.adopted.includes(vm.ref.value)) return 'rdy';
   if (wanted.givenUp.includes(vm.ref.value)) return 'own';
   if (vm.marker === undefined) return wanted.strictOwnership ? 'fgn' : 'own';
   if (vm.marker.prod !== wanted.prodName) return 'fgn';

@@ -1,0 +1,34 @@
+import { Client, Connection } from '@temporalio/client';
+import { namespace, startTemporal, type TemporalServer } from '../stack/temporal.ts';
+
+export interface TemporalUnderTest {
+  readonly address: string;
+  readonly namespace: string;
+  readonly client: Client;
+  /** Only where the test has a server of its own. */
+  readonly server?: TemporalServer;
+  stop(): Promise<void>;
+}
+
+/** The run's shared Temporal server, or one of its own where a test file runs alone or asks for one. */
+export async function connectTemporal(
+  options: { readonly own?: boolean; readonly dbFile?: true } = {},
+): Promise<TemporalUnderTest> {
+  const shared = options.own === true ? undefined : process.env['VMFLOW_TEST_TEMPORAL'];
+  const server =
+    shared === undefined
+      ? await startTemporal({ ...(options.dbFile === undefined ? {} : { dbFile: options.dbFile }) })
+      : undefined;
+  const address = shared ?? server?.address ?? '';
+  const connection = await Connection.connect({ address });
+  return {
+    address,
+    namespace,
+    client: new Client({ connection, namespace }),
+    ...(server === undefined ? {} : { server }),
+    async stop() {
+      await connection.close();
+      await server?.stop();
+    },
+  };
+}
