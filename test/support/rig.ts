@@ -1,7 +1,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { WithStartWorkflowOperation, type Client, type Workflow, type WorkflowHandle } from '@temporalio/client';
+import {
+  ApplicationFailure,
+  CancelledFailure,
+  WithStartWorkflowOperation,
+  type Client,
+  type Workflow,
+  type WorkflowHandle,
+} from '@temporalio/client';
 import { stringify } from 'yaml';
 import type { VCenterEndpoint } from '../../activities/vsphere/port.ts';
 import { templateSwapId } from '../../workflows/contracts/ids.ts';
@@ -14,6 +21,7 @@ import type {
   TemplateSwapResult,
   TemplateSwapStatus,
 } from '../../workflows/contracts/template.ts';
+import type { FailureDetails } from '../../workflows/contracts/failures.ts';
 import { swapNames, type SwapNames } from '../../workflows/domain/template/names.ts';
 import { startFaultProxy, type FaultProxy } from '../sim/fault-proxy.ts';
 import type { SupervisedProcess } from '../stack/processes.ts';
@@ -312,6 +320,18 @@ export class Swap {
     return (await this.handle.result()) as TemplateSwapResult;
   }
 
+  /** What the swap fails with; a swap that succeeds is an error here. */
+  async failure(): Promise<{ type: string; message: string; details?: FailureDetails }> {
+    const outcome = await this.result().catch((err: unknown) => err as Error);
+    if (!(outcome instanceof Error)) throw new Error(`the swap did not fail: ${JSON.stringify(outcome)}`);
+    const { cause } = outcome;
+    if (cause instanceof CancelledFailure) return { type: 'Cancelled', message: cause.message };
+    const known = rootFailure(cause);
+    if (known === undefined) throw outcome;
+    const details = known.details?.[0] as FailureDetails | undefined;
+    return { type: known.type ?? '', message: known.message, ...(details === undefined ? {} : { details }) };
+  }
+
   async status(): Promise<TemplateSwapStatus> {
     return await this.handle.query<TemplateSwapStatus>(messages.status);
   }
@@ -331,4 +351,9 @@ export class Swap {
   async update<R>(name: string, arg: unknown): Promise<R> {
     return await this.handle.executeUpdate<R, [unknown]>(name, { args: [arg] });
   }
+}
+
+function rootFailure(err: unknown): ApplicationFailure | undefined {
+  if (err instanceof ApplicationFailure) return err;
+  return err instanceof Error ? rootFailure(err.cause) : undefined;
 }
