@@ -9,6 +9,7 @@ import { MemberDigests } from './member-digests.ts';
 import type { InspectionOptions, RunOptions } from './options.ts';
 import { findDescriptor, findReferenced } from './package-members.ts';
 import { SourceError } from './source-error.ts';
+import { redactedUrl } from './source-url.ts';
 import { verifyManifest } from './verify-manifest.ts';
 import { vmdkProblem } from './vmdk-format.ts';
 import { decodeDescriptor, parseXml } from './xml-tree.ts';
@@ -60,8 +61,14 @@ export async function inspectOva(path: string, options: InspectOptions = {}): Pr
   try {
     return await inspect(path, options);
   } catch (error) {
-    throw error instanceof SourceError ? error.about(options.label ?? basename(path)) : error;
+    throw error instanceof SourceError ? error.about(labelFor(path, options.label)) : error;
   }
+}
+
+/** A URL is a fitting label once its query is gone. */
+function labelFor(path: string, label: string | undefined): string {
+  if (label === undefined) return basename(path);
+  return /^https?:/i.test(label) ? redactedUrl(label) : label;
 }
 
 async function inspect(path: string, options: InspectOptions): Promise<OvaInspection> {

@@ -34,6 +34,11 @@ const rows: readonly Row[] = [
   },
   { what: 'names with ./ in front', ova: { prefix: './' }, inspect: strict },
   { what: 'a PAX header', ova: { editMembers: onDisk({ pax: { comment: 'x', mtime: '1.5' } }) }, inspect: strict },
+  {
+    what: 'a PAX header of 3 MiB',
+    ova: { editMembers: onDisk({ pax: { comment: 'x'.repeat(3 * 2 ** 20) } }) },
+    inspect: strict,
+  },
   { what: 'a size in a PAX record', ova: { editMembers: onDisk({ sizeAs: 'pax' }) }, inspect: strict },
   { what: 'a size in base 256', ova: { editMembers: onDisk({ sizeAs: 'base256' }) }, inspect: strict },
   {

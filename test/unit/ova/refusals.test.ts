@@ -426,3 +426,11 @@ test('a file that is not there is refused for good, one that is a directory, too
     await assert.rejects(inspectOva(path), { code: 'SOURCE_UNREADABLE', permanent: true });
   }
 });
+
+test('a URL as label is told without its query', async (t) => {
+  const path = join(await scratchDir(t), 'bad.ova');
+  await buildOva({ path, editMembers: () => [] });
+  await assert.rejects(inspectOva(path, { label: 'https://mirror.example/image.ova?token=s3cret' }), {
+    message: /^OVA https:\/\/mirror\.example\/image\.ova\?…: there is no \.ovf descriptor/,
+  });
+});
