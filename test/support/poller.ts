@@ -15,6 +15,8 @@ export interface Sample {
   readonly vm?: ObservedVm;
   readonly rollback?: boolean;
   readonly temp?: boolean;
+  /** Nothing has the name, and there is neither a previous template nor a finished new one that could get it. */
+  readonly lost?: boolean;
 }
 
 /** Looks at a template's name all the time through a session of its own, as its consumers do. */
@@ -74,6 +76,17 @@ export class Poller {
     return longest;
   }
 
+  /**
+   * Bounds of how long nobody had the name when it last changed hands, in milliseconds: from miss to miss and from hit to hit.
+   */
+  handover(): { readonly atLeastMs: number; readonly atMostMs: number } {
+    const hits = this.samples.filter(({ ref }) => ref !== undefined);
+    const index = hits.findLastIndex(({ ref }, i) => i > 0 && ref !== hits[i - 1]?.ref);
+    const [from, to] = [hits[index - 1]?.at ?? 0, hits[index]?.at ?? 0];
+    const misses = this.samples.filter(({ at, ref }) => at > from && at < to && ref === undefined);
+    return { atLeastMs: (misses.at(-1)?.at ?? 0) - (misses[0]?.at ?? 0), atMostMs: to - from };
+  }
+
   /** References that had the production name, in order. */
   owners(): string[] {
     return this.samples.flatMap(({ ref }) => ref ?? []).filter((ref, i, all) => ref !== all[i - 1]);
@@ -94,18 +107,37 @@ export class Poller {
   }
 
   async #look(round: number): Promise<Sample> {
-    const find = (name: string): Promise<MoRef | undefined> => this.#session.findChild(this.#folder, toWireName(name));
-    const ref = await find(this.#names.prod);
+    const ref = await this.#find(this.#names.prod);
     const at = performance.now();
-    const others =
-      round % othersEvery === 0
-        ? {
-            temp: (await find(this.#names.temp)) !== undefined,
-            rollback: (await find(this.#names.rollback)) !== undefined,
-          }
-        : {};
-    if (ref === undefined) return { at, ...others };
+    const others = ref === undefined || round % othersEvery === 0 ? await this.#others() : {};
+    if (ref === undefined) return { at, ...others, lost: await this.#isLost(others) };
+    const vm = await this.#read(ref);
+    return { at, ref: ref.value, ...others, ...(vm === undefined ? {} : { vm }) };
+  }
+
+  #find(name: string): Promise<MoRef | undefined> {
+    return this.#session.findChild(this.#folder, toWireName(name));
+  }
+
+  async #others(): Promise<{ temp: boolean; rollback: boolean }> {
+    const { temp, rollback } = this.#names;
+    return {
+      temp: (await this.#find(temp)) !== undefined,
+      rollback: (await this.#find(rollback)) !== undefined,
+    };
+  }
+
+  /** The lookups come one after the other: the name that seemed absent may be in place by now. */
+  async #isLost(others: { readonly rollback?: boolean }): Promise<boolean> {
+    if (others.rollback === true) return false;
+    const temp = await this.#find(this.#names.temp);
+    const isReady = temp !== undefined && (await this.#read(temp))?.marker?.state === 'ready';
+    return !isReady && (await this.#find(this.#names.prod)) === undefined;
+  }
+
+  /** Undefined when the VM went away meanwhile. */
+  async #read(ref: MoRef): Promise<ObservedVm | undefined> {
     const [content] = await this.#session.retrieve([ref], vmPaths).catch(() => []);
-    return { at, ref: ref.value, ...others, ...(content === undefined ? {} : { vm: readVm(content, undefined).vm }) };
+    return content === undefined ? undefined : readVm(content, undefined).vm;
   }
 }
