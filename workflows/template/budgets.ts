@@ -28,6 +28,9 @@ function retry(
   };
 }
 
+/** What changes something has come to its end, and cleaned up, before a cancelled swap goes on. */
+const untilItEnded = { cancellationType: 'WAIT_CANCELLATION_COMPLETED' } as const;
+
 /** How long each activity may take, be silent and be repeated. */
 export const budgets = {
   /** Pure parsing; long only to survive a worker restart. */
@@ -41,15 +44,26 @@ export const budgets = {
   /** Download and hash of a large file over a slow line. */
   ensureSource: { startToCloseTimeout: '2h', heartbeatTimeout: '20s', retry: retry('2s', '60s', 2, 8) },
   /** A crashed import's lease holds the VM for about five minutes. */
-  destroyTemp: { startToCloseTimeout: '15m', heartbeatTimeout: '20s', retry: retry('5s', '60s', 2, 10) },
+  destroyTemp: {
+    ...untilItEnded,
+    startToCloseTimeout: '15m',
+    heartbeatTimeout: '20s',
+    retry: retry('5s', '60s', 2, 10),
+  },
   /** A large disk over a slow line; the number of attempts is the request's. */
-  importToTemp: { startToCloseTimeout: '6h', heartbeatTimeout: '20s', retry: retry('5s', '60s', 2) },
-  finalizeTemp: { startToCloseTimeout: '10m', heartbeatTimeout: '30s', retry: retry('2s', '30s', 2, 10) },
+  importToTemp: { ...untilItEnded, startToCloseTimeout: '6h', heartbeatTimeout: '20s', retry: retry('5s', '60s', 2) },
+  finalizeTemp: {
+    ...untilItEnded,
+    startToCloseTimeout: '10m',
+    heartbeatTimeout: '30s',
+    retry: retry('2s', '30s', 2, 10),
+  },
   /** Long only because the first rename may wait for clones; while the production name is absent it is tried without end. */
   swapNames: { startToCloseTimeout: '45m', heartbeatTimeout: '10s', retry: retry('200ms', '5s', 1.5) },
   verify: { startToCloseTimeout: '30s', retry: retry('1s', '10s', 2, 10) },
   /** A clone may read the old template for hours. */
   destroyRollback: {
+    ...untilItEnded,
     startToCloseTimeout: '15m',
     heartbeatTimeout: '30s',
     scheduleToCloseTimeout: '24h',

@@ -44,7 +44,8 @@ class TemplateSwap {
       await this.#giveUp(err);
       throw err;
     } finally {
-      await condition(allHandlersFinished);
+      // A cancelled swap may still end well: waiting for the handlers must not make a cancellation of it.
+      await this.#uninterrupted(() => condition(allHandlersFinished));
     }
   }
 
@@ -79,7 +80,10 @@ class TemplateSwap {
     const state = this.#state;
     let observation = await this.#observe();
     for (let round = 1; ; round++) {
-      if (this.#operators.takeRetarget(state)) observation = await this.#observe();
+      if (this.#operators.takeRetarget(state)) {
+        state.enter('Observing');
+        observation = await this.#observe();
+      }
       const next = plan(observation, state.wanted);
       state.row = next.row;
       if (next.kind === 'done') {
