@@ -41,6 +41,11 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
+/** Reasons that mean: nobody can answer for the workflow now, only the server for what it recorded. */
+export function isUnanswered(reason: string): boolean {
+  return reason === gatewayReasons.notAcknowledged || reason === gatewayReasons.workerFailing;
+}
+
 /** Reasons of the errors a gateway makes itself. */
 export const gatewayReasons = {
   unreachable: 'TEMPORAL_UNREACHABLE',
@@ -49,6 +54,7 @@ export const gatewayReasons = {
   denied: 'TEMPORAL_DENIED',
   notFound: 'EXECUTION_NOT_FOUND',
   notAcknowledged: 'NOT_ACKNOWLEDGED',
+  workerFailing: 'WORKER_FAILING',
 } as const;
 
 export interface ExecutionRef {

@@ -90,11 +90,16 @@ export function fromFailure(
 
 function grpcStatus(error: unknown): { code: number; details: string } | undefined {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if (isGrpcServiceError(cause)) return { code: cause.code, details: cause.details };
+    if (isGrpcServiceError(cause)) return { code: cause.code, details: detailsOf(cause) };
     if (/failed to connect before the deadline/i.test(cause.message))
       return { code: grpc.unavailable, details: cause.message };
   }
   return undefined;
+}
+
+/** Where several operations were sent in one call, the SDK puts the cause into the message and leaves the details general. */
+function detailsOf(error: { readonly message: string; readonly details: string }): string {
+  return error.message.includes(error.details) ? error.details : error.message;
 }
 
 function fromStatus(status: { code: number; details: string }, error: unknown, context: ErrorContext): CliError {
@@ -109,10 +114,12 @@ function fromStatus(status: { code: number; details: string }, error: unknown, c
     case grpc.notFound:
       return /namespace/i.test(status.details) ? namespaceMissing(context, error) : executionNotFound(context, error);
     case grpc.invalid:
-      if (/search attribute|column name/i.test(status.details))
+      if (/workflow task in failed state/i.test(status.details)) return workerFailing(context, status.details, error);
+      if (/search ?attribute|column name/i.test(status.details))
         return attributesMissing(context, status.details, error);
       break;
     case grpc.precondition:
+      if (/workflow task in failed state/i.test(status.details)) return workerFailing(context, status.details, error);
       if (/poller|worker/i.test(status.details)) return notAcknowledged(context, error);
   }
   return new CliError({
@@ -132,6 +139,18 @@ export function notAcknowledged(context: ErrorContext, cause?: unknown): CliErro
     why: `no worker of task queue "${context.taskQueue}" has answered`,
     state: 'Temporal keeps what was sent; a worker that starts now takes it up',
     next: ['vmflow doctor', 'start a worker for this queue, or name another with --task-queue'],
+    cause,
+  });
+}
+
+function workerFailing(context: ErrorContext, why: string, cause: unknown): CliError {
+  return new CliError({
+    exit: 'notAcknowledged',
+    reason: gatewayReasons.workerFailing,
+    message: `can't ${context.attempt}: a worker is there, but it can't carry this workflow on`,
+    why,
+    state: 'the workflow keeps its place and goes on once a worker with fitting code takes it up',
+    next: "look at the worker's log and at the workflow task in the Web UI",
     cause,
   });
 }

@@ -10,7 +10,7 @@ export const stepLooks: Readonly<Record<StepState, { sign: string; word: string 
   failed: { sign: '✗', word: 'failed' },
 };
 
-const wordWidth = 8;
+const wordWidth = 9;
 
 /** The whole step list, one line each. `activeDetail` stands beside the running step. */
 export function renderSteps(steps: readonly Step[], paint: Paint, activeDetail?: string): string[] {

@@ -13,7 +13,7 @@ import { readDocument } from '../documents.ts';
 import { parseDuration } from '../durations.ts';
 import { CliError, usageError } from '../errors.ts';
 import { combineExits, exitCodes, exitOfFailureType, type ExitCode } from '../exit-codes.ts';
-import { gatewayReasons, type ExecutionRef, type ExecutionView, type Gateway } from '../gateway.ts';
+import { isUnanswered, type ExecutionRef, type ExecutionView, type Gateway } from '../gateway.ts';
 import { omit } from '../objects.ts';
 import type { Column } from '../output/table.ts';
 import type { Session } from '../session.ts';
@@ -116,7 +116,7 @@ async function fleetStatus(
   try {
     return (await gateway.query(ref, messages.status)) as TemplateSwapFleetStatus;
   } catch (error) {
-    if (error instanceof CliError && error.reason === gatewayReasons.notAcknowledged) return undefined;
+    if (error instanceof CliError && isUnanswered(error.reason)) return undefined;
     throw error;
   }
 }

@@ -73,7 +73,7 @@ function reasonLines(view: TemplateView, line: Line): string[] {
   const failure = view.failure?.message;
   const details = view.failure?.details;
   return [
-    ...line('reason', [reason, view.message ?? failure].filter(hasText).join(': ')),
+    ...line(reason === undefined ? 'now' : 'reason', [reason, view.message ?? failure].filter(hasText).join(': ')),
     ...line('failure', view.message === undefined || view.message === failure ? undefined : failure),
     ...line('why', whyOf(details)),
     ...line('remedy', details?.next),
@@ -116,7 +116,9 @@ export function transferText(transfer: TransferView, options: Pick<RenderOptions
     ...(transfer.nextAttemptAt === undefined
       ? []
       : [`next attempt ${formatTime(transfer.nextAttemptAt, options.time, options.now)}`]),
-    ...(transfer.attempt > 1 && transfer.lastFailure !== undefined ? [`last failure: ${transfer.lastFailure}`] : []),
+    ...(transfer.nextAttemptAt !== undefined && transfer.lastFailure !== undefined
+      ? [`last failure: ${transfer.lastFailure}`]
+      : []),
   ];
   return parts.join(', ');
 }

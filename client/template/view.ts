@@ -3,7 +3,7 @@ import { messages } from '../../workflows/contracts/messages.ts';
 import { searchKeys } from '../../workflows/contracts/attributes.ts';
 import type { ImportHeartbeat, TemplateSwapStatus } from '../../workflows/contracts/template.ts';
 import { CliError } from '../errors.ts';
-import { gatewayReasons, type ExecutionRef, type ExecutionView, type Gateway } from '../gateway.ts';
+import { isUnanswered, type ExecutionRef, type ExecutionView, type Gateway } from '../gateway.ts';
 import { omit } from '../objects.ts';
 import type { Session } from '../session.ts';
 import { readMemo } from './memo.ts';
@@ -67,7 +67,7 @@ async function queryStatus(
   try {
     return (await gateway.query(ref, messages.status)) as TemplateSwapStatus;
   } catch (error) {
-    if (error instanceof CliError && error.reason === gatewayReasons.notAcknowledged) return undefined;
+    if (error instanceof CliError && isUnanswered(error.reason)) return undefined;
     throw error;
   }
 }
