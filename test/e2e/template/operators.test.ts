@@ -238,7 +238,7 @@ test('template/44 undo gives the name back to the kept template and leaves nothi
   const kept = await swap.reaches('Keeping');
   assert.ok(Date.parse(kept.keptUntil ?? '') > Date.now() + 9 * 60_000);
   assert.equal(kept.result?.outcome, 'swapped');
-  const fresh = kept.result?.prod?.moRef;
+  const fresh = kept.result.prod?.moRef;
   assert.equal((await scenario.inventory()).length, 2);
 
   const poller = await scenario.poller();
