@@ -40,23 +40,23 @@ export function createSources(config: Config, log: Log): Sources {
   };
 }
 
-const otherTypes: Partial<Readonly<Record<SourceErrorCode, FailureType>>> = {
+/** What stays as it is until a person changes something. */
+const permanentTypes: Partial<Readonly<Record<SourceErrorCode | number, FailureType>>> = {
   SOURCE_UNREADABLE: 'NotFound',
-  SOURCE_HTTP: 'Unavailable',
-  SOURCE_UNREACHABLE: 'Unavailable',
-  SOURCE_CACHE_FULL: 'NoSpace',
-  SOURCE_CACHE: 'Unavailable',
+  401: 'Unauthenticated',
+  403: 'Forbidden',
+  404: 'NotFound',
 };
+
+/** What may be otherwise at the next attempt. */
+const transientTypes: Partial<Readonly<Record<SourceErrorCode, FailureType>>> = { SOURCE_CACHE_FULL: 'NoSpace' };
 
 /** What is wrong with an OVA, in the terms of the contract. */
 export function toSourceOperationError(err: unknown): OperationError | undefined {
   if (!(err instanceof SourceError)) return undefined;
-  const transient = otherTypes[err.code];
   const type = err.permanent
-    ? err.code === 'SOURCE_UNREADABLE'
-      ? 'NotFound'
-      : 'InvalidRequest'
-    : (transient ?? 'Unavailable');
+    ? (permanentTypes[err.httpStatus ?? err.code] ?? 'InvalidRequest')
+    : (transientTypes[err.code] ?? 'Unavailable');
   return new OperationError(type, `${err.message}; nothing was changed in vCenter`, {
     code: err.code,
     primary: {
