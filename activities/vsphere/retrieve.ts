@@ -35,11 +35,12 @@ export async function retrieve(
   options: CoreCallOptions = {},
 ): Promise<readonly ObjectContent[]> {
   if (refs.length === 0) return [];
-  const generation = core.generation;
+  if (options.onDeadSession === 'fail') return await readAll(core, refs, paths, options);
+  const generation = await core.logIn(options);
   try {
     return await readAll(core, refs, paths, options);
   } catch (error) {
-    if (!isFault(error, 'NotAuthenticated') || options.onDeadSession === 'fail') throw error;
+    if (!isFault(error, 'NotAuthenticated')) throw error;
     await core.renew(generation, options);
     return await readAll(core, refs, paths, options);
   }

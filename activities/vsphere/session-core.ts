@@ -71,13 +71,14 @@ export class SessionCore {
     this.#log = log;
   }
 
-  /** Counts logins: a caller that met a dead session tells `renew` which one it was. */
-  get generation(): number {
-    return this.#logins;
-  }
-
   get isLoggedIn(): boolean {
     return this.#cookie !== undefined;
+  }
+
+  /** Logs in where needed. Answers which login is in force: a caller that finds it dead tells `renew`. */
+  async logIn(options: CallOptions = {}): Promise<number> {
+    await this.#ensureLogin(options);
+    return this.#logins;
   }
 
   /** Needs no login. Refuses anything that is not a vCenter. */
@@ -99,8 +100,7 @@ export class SessionCore {
     args: Readonly<Record<string, unknown>>,
     options: CoreCallOptions = {},
   ): Promise<ChannelAnswer> {
-    if (options.onDeadSession !== 'fail') await this.#ensureLogin(options);
-    const generation = this.#logins;
+    const generation = options.onDeadSession === 'fail' ? this.#logins : await this.logIn(options);
     try {
       return await this.#send(method, args, options);
     } catch (error) {
@@ -115,7 +115,7 @@ export class SessionCore {
     }
   }
 
-  /** Logs in again unless somebody else already has since `generation`. */
+  /** Logs in again unless somebody else already has since the login number `generation`. */
   async renew(generation: number, options: CallOptions = {}): Promise<void> {
     this.#forget(generation);
     await this.#ensureLogin(options);
