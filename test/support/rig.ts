@@ -25,6 +25,7 @@ import type { FailureDetails } from '../../workflows/contracts/failures.ts';
 import { swapNames, type SwapNames } from '../../workflows/domain/template/names.ts';
 import { startFaultProxy, type FaultProxy } from '../sim/fault-proxy.ts';
 import type { SupervisedProcess } from '../stack/processes.ts';
+import type { VcsimVm } from '../stack/vcsim-control.ts';
 import { startVcsim, type Vcsim, type VcsimOptions } from '../stack/vcsim.ts';
 import { buildOva, type BuiltOva, type OvaOptions } from './ova-builder.ts';
 import { Poller } from './poller.ts';
@@ -283,16 +284,18 @@ export class Scenario {
     return poller;
   }
 
+  /** The VMs in this scenario's folder. */
+  async vms(): Promise<VcsimVm[]> {
+    const folder = await this.rig.vcsim.control.find(this.folder);
+    return (await this.rig.vcsim.control.vms()).filter((vm) => vm.parent === folder?.ref);
+  }
+
   /** Names in this scenario's folder. */
   async inventory(): Promise<{ name: string; ref: string; template: boolean; version?: string; powerState: string }[]> {
-    const folder = await this.rig.vcsim.control.find(this.folder);
-    const vms = await this.rig.vcsim.control.vms();
-    return vms
-      .filter((vm) => vm.parent === folder?.ref)
-      .map(({ name, ref, template, powerState, version, extraConfig }) => {
-        const known = extraConfig['templateSwap.version'] ?? version;
-        return { name, ref, template, powerState, ...(known === undefined ? {} : { version: known }) };
-      });
+    return (await this.vms()).map(({ name, ref, template, powerState, version, extraConfig }) => {
+      const known = extraConfig['templateSwap.version'] ?? version;
+      return { name, ref, template, powerState, ...(known === undefined ? {} : { version: known }) };
+    });
   }
 }
 
