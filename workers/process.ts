@@ -20,8 +20,8 @@ import { readSettings, type WorkerKind, type WorkerSettings } from './settings.t
 
 const sdkVersion = '1.24.0';
 
-/** An import notices a cancellation with the next heartbeat; these are the longest it may take. */
-const heartbeatThrottle = { control: '2 seconds', transfer: '5 seconds' } as const;
+/** An activity notices a cancellation, and people see its progress, with the next heartbeat: the longest that may take. */
+const heartbeatThrottle = '2 seconds';
 
 /** A running swap gets time to finish; a transfer stops at once and is taken up by another worker. */
 const shutdown = { grace: '25 seconds', force: '55 seconds' } as const;
@@ -83,7 +83,7 @@ async function optionsOf(
     identity: settings.identity,
     shutdownGraceTime: shutdown.grace,
     shutdownForceTime: shutdown.force,
-    maxHeartbeatThrottleInterval: heartbeatThrottle[kind],
+    maxHeartbeatThrottleInterval: heartbeatThrottle,
     interceptors: { activity: [() => ({ inbound: new FailureMapper(errorTranslators) })] },
   };
   if (kind === 'transfer') {

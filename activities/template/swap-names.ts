@@ -96,6 +96,8 @@ class NameSwap {
     ]);
     if (inTheWay !== undefined) throw reobserve(`"${aside}" is taken by ${inTheWay.value}`);
     if (prod?.value !== old.value) throw reobserve(`"${scope.names.prod}" is no longer ${old.value}`);
+    // An earlier attempt's heartbeat may tell of a gap that is closed again.
+    this.#absentSince = undefined;
     await this.#session.currentTime();
     // The last moment to stop: once the first rename is on its way, the swap is finished.
     if (stopSignal().aborted) await Context.current().cancelled;
@@ -187,6 +189,7 @@ class NameSwap {
       code: 'PROD_ABSENT',
       primary: toFaultInfo(primary),
       secondary: toFaultInfo(secondary),
+      ...(this.#absentSince === undefined ? {} : { facts: { absentSince: this.#absentSince } }),
       // The workflow takes over: it shows the outage and plans anew by what it sees.
       retryable: false,
     });
@@ -203,7 +206,8 @@ class NameSwap {
   }
 
   #measureGap(): void {
-    if (this.#absentSinceTick !== undefined) this.#gapMs = performance.now() - this.#absentSinceTick;
+    if (this.#absentSinceTick !== undefined)
+      this.#gapMs = Math.round((performance.now() - this.#absentSinceTick) * 10) / 10;
     else if (this.#absentSince !== undefined) this.#gapMs = Date.now() - this.#absentSince;
   }
 

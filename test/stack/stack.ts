@@ -1,0 +1,103 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { startFaultProxy, type FaultProxy } from '../sim/fault-proxy.ts';
+import { startWorker, type WorkerKind } from '../support/workers.ts';
+import { freePort, type SupervisedProcess } from './processes.ts';
+import { startTemporal, type TemporalServer } from './temporal.ts';
+import { startVcsim, type Vcsim } from './vcsim.ts';
+
+export interface StackOptions {
+  /** Ports that people know, where they are free. */
+  readonly wellKnownPorts: boolean;
+  /** Stand between the workers and vCenter, to slow things down and break them. */
+  readonly proxied?: boolean;
+}
+
+/** The whole installation on one machine: Temporal with Web UI, a vCenter simulator, both workers. */
+export interface Stack {
+  readonly temporal: TemporalServer;
+  readonly vcsim: Vcsim;
+  readonly proxy?: FaultProxy;
+  readonly workers: ReadonlyMap<WorkerKind, SupervisedProcess>;
+  readonly dir: string;
+  /** Environment in which the CLI finds it. */
+  readonly env: NodeJS.ProcessEnv;
+  startWorker(kind: WorkerKind): Promise<SupervisedProcess>;
+  stop(): Promise<void>;
+}
+
+const password = 'simulated';
+
+export async function startStack({ wellKnownPorts, proxied = false }: StackOptions): Promise<Stack> {
+  const dir = await mkdtemp(join(tmpdir(), 'vmflow-stack-'));
+  await mkdir(join(dir, 'ova'));
+  const port = wellKnownPorts ? await preferred(7233) : await freePort();
+  const uiPort = wellKnownPorts ? await preferred(8233) : await freePort();
+  const [temporal, vcsim] = await Promise.all([
+    startTemporal({ ui: true, port, uiPort, dbFile: join(dir, 'temporal.db') }),
+    startVcsim({ password, inventory: { vm: 2 } }),
+  ]);
+  const proxy = proxied ? await startFaultProxy({ target: vcsim.url }) : undefined;
+  const configPath = join(dir, 'vmflow.yaml');
+  const secret = join(dir, 'vcenter-password');
+  await writeFile(secret, password, { mode: 0o600 });
+  await writeFile(configPath, configFor({ user: vcsim.username, ...(proxy ?? vcsim) }, secret, join(dir, 'cache')));
+  const workers = new Map<WorkerKind, SupervisedProcess>();
+  const start = async (kind: WorkerKind): Promise<SupervisedProcess> => {
+    const worker = await startWorker(kind, {
+      address: temporal.address,
+      namespace: temporal.namespace,
+      taskQueue: 'vmflow',
+      configPath,
+    });
+    workers.set(kind, worker);
+    return worker;
+  };
+  await Promise.all([start('control'), start('transfer')]);
+  return {
+    temporal,
+    vcsim,
+    ...(proxy === undefined ? {} : { proxy }),
+    workers,
+    dir,
+    env: {
+      ...process.env,
+      TEMPORAL_ADDRESS: temporal.address,
+      TEMPORAL_NAMESPACE: temporal.namespace,
+      VMFLOW_UI_URL: temporal.uiUrl,
+    },
+    startWorker: start,
+    async stop() {
+      await Promise.all([...workers.values()].map((worker) => worker.stop(5_000)));
+      await proxy?.stop();
+      await vcsim.stop();
+      await temporal.stop();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+function configFor(
+  vcenter: { url: string; user: string; sha256: string },
+  passwordFile: string,
+  cacheDir: string,
+): string {
+  return stringify({
+    vcenters: {
+      main: { url: vcenter.url, user: vcenter.user, passwordFile, tls: { mode: 'thumbprint', sha256: vcenter.sha256 } },
+    },
+    cacheDir,
+  });
+}
+
+/** The well-known port where nobody uses it. */
+async function preferred(port: number): Promise<number> {
+  return await new Promise((resolve, reject) => {
+    const server = createServer()
+      .once('error', () => void freePort().then(resolve, reject))
+      .listen(port, '127.0.0.1', () => server.close(() => resolve(port)));
+  });
+}
