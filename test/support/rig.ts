@@ -40,6 +40,8 @@ export interface RigOptions {
   readonly vcsim?: VcsimOptions;
   /** A Temporal server of the test's own, to be killed by it. */
   readonly ownTemporal?: boolean;
+  /** A Temporal server of the test's own that serves the Web UI. */
+  readonly webUi?: boolean;
   /** Further variables of the workers. */
   readonly env?: NodeJS.ProcessEnv;
   /** Workers reach Temporal here instead (a proxy's address). */
@@ -78,7 +80,7 @@ export class Rig {
 
   static async start(options: RigOptions = {}): Promise<Rig> {
     const [temporal, vcsim] = await Promise.all([
-      connectTemporal(options.ownTemporal === true ? { own: true, dbFile: true } : {}),
+      connectTemporal(serverFor(options)),
       startVcsim({ password, inventory: { vm: 0, ds: 2, dc: 2 }, ...options.vcsim }),
     ]);
     const proxy = await startFaultProxy({ target: vcsim.url });
@@ -168,6 +170,11 @@ export class Rig {
       }),
     );
   }
+}
+
+function serverFor({ ownTemporal, webUi }: RigOptions): Parameters<typeof connectTemporal>[0] {
+  if (webUi === true) return { own: true, ui: true };
+  return ownTemporal === true ? { own: true, dbFile: true } : {};
 }
 
 export interface SwapSpec {

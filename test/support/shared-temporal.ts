@@ -12,12 +12,15 @@ export interface TemporalUnderTest {
 
 /** The run's shared Temporal server, or one of its own where a test file runs alone or asks for one. */
 export async function connectTemporal(
-  options: { readonly own?: boolean; readonly dbFile?: true } = {},
+  options: { readonly own?: boolean; readonly dbFile?: true; readonly ui?: boolean } = {},
 ): Promise<TemporalUnderTest> {
   const shared = options.own === true ? undefined : process.env['VMFLOW_TEST_TEMPORAL'];
   const server =
     shared === undefined
-      ? await startTemporal({ ...(options.dbFile === undefined ? {} : { dbFile: options.dbFile }) })
+      ? await startTemporal({
+          ui: options.ui === true,
+          ...(options.dbFile === undefined ? {} : { dbFile: options.dbFile }),
+        })
       : undefined;
   const address = shared ?? server?.address ?? '';
   const connection = await Connection.connect({ address });
