@@ -13,7 +13,7 @@ export async function readDocument(session: Session, path: string): Promise<Reco
     );
   });
   const { parseDocument } = await import('yaml');
-  const document = parseDocument(text);
+  const document = parseDocument(text, { merge: true });
   const [problem] = document.errors;
   if (problem !== undefined) throw usageError(`${shown}: ${problem.message}`, undefined, 'FILE');
   const value: unknown = document.toJS();

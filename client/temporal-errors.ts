@@ -85,6 +85,7 @@ export function fromFailure(
     message: `can't ${attempt}: ${failure.message}`,
     why: whyOf(details),
     next: details?.next,
+    cause: failure,
   });
 }
 
@@ -203,7 +204,7 @@ function executionNotFound(context: ErrorContext, cause: unknown): CliError {
   return new CliError({
     exit: 'notFound',
     reason: gatewayReasons.notFound,
-    message: `can't ${context.attempt}: there is no such execution, or it is closed`,
+    message: `can't ${context.attempt}: ${context.needsWorker ? 'it is not running (any more)' : 'there is no such operation'}`,
     why: messageOf(cause),
     cause,
   });

@@ -7,6 +7,7 @@ import { CliError } from '../errors.ts';
 import { exitCodes, type ExitCode } from '../exit-codes.ts';
 import type { ExecutionRef } from '../gateway.ts';
 import type { Session } from '../session.ts';
+import { isOver } from './outcome.ts';
 import { findTemplate, type Narrowing } from './find.ts';
 import { nextCommands, quote } from './render.ts';
 import { loadView, type TemplateView } from './view.ts';
@@ -80,7 +81,7 @@ export const cancelTemplate: Action<ActFlags> = async (session, [name = ''], fla
   if (flags.dryRun === true)
     return sayPlan(session, view, 'cancel', `the update of ${view.name} is cancelled (${view.phase})`);
   await (await session.gateway()).cancel(ref);
-  if (flags.wait !== undefined) return waitForEnd(session, ref, flags, { goal: 'update' });
+  if (flags.wait !== undefined) return waitForEnd(session, ref, flags, { goal: 'update', isEnd: isOver });
   await printSent(session, view, 'cancel', 'cancellation requested');
   return exitCodes.ok.code;
 };
@@ -114,7 +115,7 @@ async function send(
   flags: WaitFlags,
   goal: WaitFor['goal'],
 ): Promise<ExitCode> {
-  if (view.execution !== 'running') throw isOver(view, message.name);
+  if (view.execution !== 'running') throw operationOver(view, message.name);
   const gateway = await session.gateway();
   const updateId = `${message.name}/${message.intent ?? view.since ?? session.runtime.random()}`;
   const { completed, answer } = await gateway.update(ref, { name: message.name, updateId, body: message.body });
@@ -172,7 +173,7 @@ function undecided(view: TemplateView, decision: string | undefined): CliError {
   });
 }
 
-function isOver(view: TemplateView, message: string): CliError {
+function operationOver(view: TemplateView, message: string): CliError {
   return new CliError({
     exit: 'refused',
     reason: 'OPERATION_OVER',

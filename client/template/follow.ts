@@ -15,6 +15,8 @@ export interface FollowOptions {
   readonly stopAtConflict: boolean;
   /** Another target than this one is somebody else's operation. */
   readonly target?: { readonly version: string; readonly sha256: string };
+  /** When it is over; default: settled. */
+  readonly isEnd?: (view: TemplateView) => boolean;
   /** Called with every view, also an unchanged one. */
   readonly show: (view: TemplateView) => void;
 }
@@ -51,7 +53,7 @@ export async function follow(
 
 function endOf(view: TemplateView, options: FollowOptions): FollowEnd | undefined {
   if (isSuperseded(view, options.target)) return 'superseded';
-  if (isSettled(view)) return 'settled';
+  if ((options.isEnd ?? isSettled)(view)) return 'settled';
   if (view.conflict !== undefined && options.stopAtConflict) return 'conflict';
   return options.until !== undefined && hasReached(view, options.until) ? 'phase' : undefined;
 }

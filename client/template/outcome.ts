@@ -1,9 +1,14 @@
 import { exitCodes, exitOfFailureType, type ExitCode } from '../exit-codes.ts';
 import type { TemplateView } from './view.ts';
 
-/** True when nothing more happens by itself that the person who asked would wait for; a kept previous version is no work. */
+/** True when the swap has ended. Its last status may be seen before the execution is closed. */
+export function isOver(view: TemplateView): boolean {
+  return view.execution !== 'running' || ['Completed', 'Undone', 'Failed', 'Cancelled'].includes(view.phase);
+}
+
+/** True when there is nothing more to wait for; keeping the previous version is no work. */
 export function isSettled(view: TemplateView): boolean {
-  return view.execution !== 'running' || ['Keeping', 'Completed', 'Undone', 'Failed', 'Cancelled'].includes(view.phase);
+  return isOver(view) || view.phase === 'Keeping';
 }
 
 /** How a settled or conflicting swap ends a command that waited for `goal`. */

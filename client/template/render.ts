@@ -6,6 +6,7 @@ import type { Paint } from '../output/colors.ts';
 import { labelled } from '../output/error.ts';
 import { renderSteps } from '../output/steps.ts';
 import { formatBytes, formatSince, formatTime, type TimeStyle } from '../output/units.ts';
+import { isOver } from './outcome.ts';
 import type { TemplateView, TransferView } from './view.ts';
 
 export interface RenderOptions {
@@ -43,7 +44,7 @@ export function renderTemplate(view: TemplateView, options: RenderOptions): stri
     ...resultLines(view, line),
     ...line(
       'note',
-      view.answeredBy === 'server' ? 'no worker answers; this is what Temporal recorded last' : undefined,
+      view.answeredBy === 'server' ? 'no worker can answer; this is what Temporal recorded last' : undefined,
     ),
     ...nextCommands(view).flatMap((command, i) => line(i === 0 ? 'next' : '', command)),
     ...line('link', options.showLink(view.link)),
@@ -132,7 +133,7 @@ function attemptText({ activity, attempt, maxAttempts }: TransferView): string {
 function waitingText(view: TemplateView, { time, now }: RenderOptions): string | undefined {
   if (view.waitingFor === undefined) return undefined;
   const since = view.since === undefined ? '' : ` since ${formatSince(view.since, time, now)}`;
-  const until = view.deadline === undefined ? 'no deadline' : `until ${formatTime(view.deadline, time, now)}`;
+  const until = view.deadline === undefined ? 'no deadline' : `until ${formatSince(view.deadline, time, now)}`;
   const command = endingCommand(view);
   return `for ${waitingWords[view.waitingFor]}${since}, ${until}${command === undefined ? '' : `; ends with: ${command}`}`;
 }
@@ -152,7 +153,7 @@ function absentText(view: TemplateView, { time, now }: RenderOptions): string | 
 function keptText(view: TemplateView, { time, now }: RenderOptions): string | undefined {
   if (view.keptUntil === undefined) return undefined;
   const version = view.previous?.version ?? 'the previous version';
-  return `${version} can be brought back until ${formatTime(view.keptUntil, time, now)}`;
+  return `${version} can be brought back until ${formatSince(view.keptUntil, time, now)}`;
 }
 
 function resultLines(view: TemplateView, line: Line): string[] {
@@ -172,7 +173,7 @@ function resultLines(view: TemplateView, line: Line): string[] {
 
 function planLines(plan: NonNullable<NonNullable<TemplateView['result']>['plan']>, line: Line): string[] {
   return [
-    ...line('state', plan.row),
+    ...line('row', plan.row),
     ...plan.actions.flatMap((action, i) => line(i === 0 ? 'plan' : '', `${String(i + 1)}. ${action}`)),
     ...(plan.actions.length === 0 && plan.problem === undefined ? line('plan', 'nothing to do') : []),
     ...line('problem', plan.problem),
@@ -188,7 +189,7 @@ export function nextCommands(view: TemplateView): readonly string[] {
       ({ decision }) => `vmflow template resolve ${quote(view.name)} --decision ${decision} --reason "..."`,
     );
   }
-  return view.execution === 'running'
+  return !isOver(view)
     ? [`vmflow template watch ${quote(view.name)}`, `vmflow template cancel ${quote(view.name)}`]
     : [];
 }

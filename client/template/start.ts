@@ -47,11 +47,17 @@ async function swapRunning(session: Session, request: TemplateSwapRequest, error
   const name = quote(request.template.prodName);
   return error.with({
     message: `can't update template ${request.template.prodName} to ${request.target.version}: another update of it is in progress`,
-    why: error.message,
+    why: causeOf(error),
     state: 'the running update goes on; nothing was changed by this call',
     next: [`vmflow template watch ${name}`, 'or the same command with --supersede to go to this version instead'],
     link: await session.link(templateSwapId(request)),
   });
+}
+
+/** The workflow's own words. */
+function causeOf(error: CliError): string {
+  const words = error.cause instanceof Error ? error.cause.message : error.message;
+  return words.replace(/^SWAP_RUNNING: /, '');
 }
 
 async function retarget(session: Session, request: TemplateSwapRequest, reason: string | undefined): Promise<Started> {

@@ -17,6 +17,8 @@ export interface WaitFlags {
 
 export interface WaitFor {
   readonly goal: 'update' | 'undo';
+  /** When it is over; default: settled. */
+  readonly isEnd?: (view: TemplateView) => boolean;
   readonly target?: { readonly version: string; readonly sha256: string };
 }
 
@@ -33,6 +35,7 @@ export async function waitForEnd(
     ...(flags.wait ? { until: flags.wait } : {}),
     ...(flags.timeout === undefined ? {} : { timeoutMs: parseDuration(flags.timeout, '--timeout') }),
     ...(wanted.target === undefined ? {} : { target: wanted.target }),
+    ...(wanted.isEnd === undefined ? {} : { isEnd: wanted.isEnd }),
   });
   sayWhyItEnded(session, view, end);
   await printView(session, view);
