@@ -59,7 +59,8 @@ export class Leases {
   }
 
   async progress(lease: MoRef, percent: number, options?: CallOptions): Promise<void> {
-    await this.#call('HttpNfcLeaseProgress', { _this: lease, percent: Math.trunc(percent) }, options);
+    const whole = Math.min(100, Math.max(0, Math.trunc(percent)));
+    await this.#call('HttpNfcLeaseProgress', { _this: lease, percent: whole }, options);
   }
 
   async complete(lease: MoRef, options?: CallOptions): Promise<void> {

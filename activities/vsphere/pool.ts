@@ -10,14 +10,16 @@ import { messageOf, SessionCore } from './session-core.ts';
 import type { Trust } from './tls.ts';
 import { agentFor, trustOf } from './tls.ts';
 
-const intervals = {
-  /** vCenter ends idle sessions after 30 minutes by default. */
-  keepAliveMs: 5 * 60_000,
-  /** A session that nobody used for this long is given back: vCenter has a limit of them. */
-  idleMs: 60 * 60_000,
-} as const;
+const defaultIntervals: Intervals = { keepAliveMs: 5 * 60_000, idleMs: 60 * 60_000 };
 
 const restSockets = 4;
+
+export interface Intervals {
+  /** How often a session that nobody uses is kept alive: vCenter ends idle ones after 30 minutes by default. */
+  readonly keepAliveMs: number;
+  /** A session that nobody used for this long is given back: vCenter has a limit of them. */
+  readonly idleMs: number;
+}
 
 /** What the pool needs from outside. */
 export interface PoolOptions {
@@ -25,6 +27,7 @@ export interface PoolOptions {
   readonly log: VSphereLog;
   readonly readFile: (path: string) => Promise<string>;
   readonly openChannel: (url: URL, trust: Trust) => Promise<Channel>;
+  readonly intervals?: Intervals;
 }
 
 interface Opened {
@@ -54,7 +57,7 @@ function checkPolicy(endpoint: VCenterEndpoint, url: URL, allowInsecureTls: bool
 
 /** Sessions by endpoint: single ones for work whose objects belong to a session, shared ones for everything else. */
 export function createPool(options: PoolOptions): VSphere {
-  const { log } = options;
+  const { log, intervals = defaultIntervals } = options;
   const rejected = new RejectedCredentials();
   const pooled = new Map<string, Pooled>();
 

@@ -39,6 +39,8 @@ export interface ScriptedVCenter {
   readonly endpoint: VCenterEndpoint;
   readonly calls: SeenCall[];
   count(method: string): number;
+  /** Connections made so far. */
+  connections(): number;
   /** Replaces the script of a method; `nth` counts its calls from 1. */
   on(method: string, script: Script | Answer): void;
   /** Handles everything outside `/sdk`. */
@@ -89,6 +91,8 @@ export async function startScriptedVCenter(endpoint: Partial<VCenterEndpoint> = 
       else other(request, response, body);
     });
   });
+  let connections = 0;
+  server.on('connection', () => (connections += 1));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const full: VCenterEndpoint = {
@@ -107,6 +111,7 @@ export async function startScriptedVCenter(endpoint: Partial<VCenterEndpoint> = 
     endpoint: full,
     calls,
     count,
+    connections: () => connections,
     on: (method, script) => scripts.set(method, typeof script === 'function' ? script : () => script),
     onOther: (handler) => {
       other = handler;

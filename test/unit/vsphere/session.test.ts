@@ -64,6 +64,19 @@ test('200 parallel calls share one login, and one new login when the session has
   calls.expire();
   await many();
   assert.equal(vcenter.count('Login'), 2);
+  assert.ok(vcenter.connections() <= 10, `${vcenter.connections()} connections for 400 calls`);
+});
+
+test('calls that the server holds back do not keep the short ones waiting', async () => {
+  vcenter.on('Rename_Task', 'hang');
+  vcenter.on('FindChild', found);
+  const session = await vcenter.open();
+  const stop = new AbortController();
+  const held = Array.from({ length: 20 }, () => session.startRename(vm, 'a', { signal: stop.signal }));
+  await waitFor('the held calls', () => vcenter.count('Rename_Task') === 20);
+  assert.deepEqual(await session.findChild(folder, 'a'), vm);
+  stop.abort(new Error('enough'));
+  assert.ok((await Promise.allSettled(held)).every(({ status }) => status === 'rejected'));
 });
 
 test('the cookie of a dead session is not sent along with the new login', async () => {

@@ -232,7 +232,7 @@ test('a source that is shorter or longer than announced is no upload', async () 
 
 test('what the source throws is passed on as it is', async () => {
   const origin = await listen(swallow(200));
-  const failure = new Error('the archive is damaged');
+  const failure = Object.assign(new Error('the download broke'), { code: 'ECONNRESET' });
   async function* broken(): AsyncGenerator<Uint8Array> {
     yield await Promise.resolve(disk.subarray(0, 1000));
     throw failure;
