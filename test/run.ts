@@ -1,0 +1,142 @@
+import { execFile } from 'node:child_process';
+import { glob, readFile } from 'node:fs/promises';
+import { relative, resolve } from 'node:path';
+import { run } from 'node:test';
+import { spec } from 'node:test/reporters';
+import { promisify } from 'node:util';
+import { startTemporal, type TemporalServer } from './stack/temporal.ts';
+import { findTool } from './stack/tool.ts';
+import { tools } from './stack/tools.ts';
+import { scenarioReport, scenarioSets, type TestSource } from './support/scenarios.ts';
+import { needsStack, parseArguments, selectFiles, type Selection, titlePattern } from './support/selection.ts';
+
+const budgets = {
+  /** A crash scenario with its heartbeat time-outs takes a minute or two; a test that takes this long hangs. */
+  testMs: 5 * 60_000,
+  /** A file with a dozen of these takes minutes; one that takes this long blocks its own event loop. */
+  fileMs: 20 * 60_000,
+  /** Files at once: more only makes the machine's two cores the bottleneck of every wait. */
+  files: 2,
+} as const;
+
+interface Totals {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+const root = resolve(import.meta.dirname, '..');
+process.chdir(root);
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(args: readonly string[]): Promise<number> {
+  const selection = parseArguments(args);
+  const sources = await testSources();
+  if (selection.listScenarios) {
+    console.log(scenarioReport(scenarioSets, sources));
+    return 0;
+  }
+  const files = selectFiles(selection, sources);
+  if (files.length === 0) {
+    console.error(`No test file matches ${args.join(' ')}.`);
+    return 1;
+  }
+  if (selection.cacheZero) process.env['VMFLOW_TEST_CACHE'] = '0';
+  const missing = files.some(needsStack) ? await missingTools() : undefined;
+  const skipped = missing === undefined ? [] : files.filter(needsStack);
+  for (const file of skipped) console.log(`﹣ ${file} # SKIP ${missing ?? ''}`);
+  const totals = await runWithTemporal(
+    files.filter((file) => !skipped.includes(file)),
+    selection,
+  );
+  return report({ ...totals, skipped: totals.skipped + skipped.length });
+}
+
+function report({ passed, failed, skipped }: Totals): number {
+  if (passed + failed + skipped === 0) console.error('No test matches.');
+  console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`);
+  return failed > 0 || passed + skipped === 0 ? 1 : 0;
+}
+
+async function testSources(): Promise<TestSource[]> {
+  const files: string[] = [];
+  for await (const file of glob('test/**/*.test.ts')) files.push(file);
+  files.sort();
+  return Promise.all(files.map(async (file) => ({ file, text: await readFile(file, 'utf8') })));
+}
+
+/** Finds or builds every tool before the first test needs one; the reason if that is not possible here. */
+async function missingTools(): Promise<string | undefined> {
+  try {
+    for (const tool of Object.values(tools)) await findTool(tool);
+    return undefined;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    console.error(reason);
+    return reason.split('\n')[0];
+  }
+}
+
+/** One Temporal server for the whole run: files keep apart by task queue and workflow ids. */
+async function runWithTemporal(files: readonly string[], selection: Selection): Promise<Totals> {
+  let temporal: TemporalServer | undefined;
+  if (files.some(needsStack) && !process.env['VMFLOW_TEST_TEMPORAL']) {
+    temporal = await startTemporal();
+    process.env['VMFLOW_TEST_TEMPORAL'] = temporal.address;
+  }
+  try {
+    return await runFiles(files, selection);
+  } finally {
+    await temporal?.stop();
+  }
+}
+
+async function runFiles(files: readonly string[], selection: Selection): Promise<Totals> {
+  if (files.length === 0) return { passed: 0, failed: 0, skipped: 0 };
+  const stream = run({
+    files: files.map((file) => resolve(file)),
+    concurrency: budgets.files,
+    timeout: budgets.testMs,
+    execArgv: ['--test-force-exit'], // a forgotten connection must not hold the run
+    ...(selection.titles.length > 0 ? { testNamePatterns: selection.titles.map(titlePattern) } : {}),
+  });
+  const totals = { passed: 0, failed: 0, skipped: 0 };
+  stream.on('test:pass', ({ name, details, skip, todo }) => {
+    if (skip !== undefined || todo !== undefined) totals.skipped += 1;
+    else if (details.type !== 'suite' && !files.includes(relative(root, name))) totals.passed += 1;
+  });
+  stream.on('test:fail', ({ details, todo }) => {
+    if (todo !== undefined) totals.skipped += 1;
+    else if (causeOf(details.error) !== 'subtestsFailed') totals.failed += 1;
+  });
+  killOverdue(stream, files);
+  for await (const line of stream.compose(spec)) process.stdout.write(String(line));
+  return totals;
+}
+
+/** Why node:test says that a test failed, e.g. `testCodeFailure`; a suite or file only repeats `subtestsFailed`. */
+function causeOf(error: object): unknown {
+  return 'failureType' in error ? error.failureType : undefined;
+}
+
+/** Node limits the time of tests only: a file that never gives its event loop back is ended here. */
+function killOverdue(stream: ReturnType<typeof run>, files: readonly string[]): void {
+  const deadlines = new Map<string, NodeJS.Timeout>();
+  stream.on('test:dequeue', ({ name }) => {
+    if (files.includes(relative(root, name)))
+      deadlines.set(
+        name,
+        setTimeout(() => void killFile(name), budgets.fileMs),
+      );
+  });
+  stream.on('test:complete', ({ name }) => clearTimeout(deadlines.get(name)));
+}
+
+async function killFile(name: string): Promise<void> {
+  console.error(`${name} is not done after ${budgets.fileMs / 60_000} minutes and is killed.`);
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,args=']);
+  for (const line of stdout.split('\n')) {
+    const [, pid, parent, args = ''] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
+    if (Number(parent) === process.pid && args.endsWith(name)) process.kill(Number(pid), 'SIGKILL');
+  }
+}

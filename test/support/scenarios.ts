@@ -1,0 +1,53 @@
+/** The acceptance scenarios, by the prefix that the titles of their tests start with. One more spec is one more entry. */
+export interface ScenarioSet {
+  readonly prefix: string;
+  readonly title: string;
+  readonly ids: readonly string[];
+}
+
+export const scenarioSets: readonly ScenarioSet[] = [
+  { prefix: 'template', title: 'Template swap', ids: Array.from({ length: 47 }, (_, index) => `${index + 1}`) },
+  {
+    prefix: 'case',
+    title: 'Reported cases',
+    ids: ['41', '43', '46', '48', '50', '52', '54', '56', '57', '60', '63'],
+  },
+];
+
+/** A test file as the scan sees it. */
+export interface TestSource {
+  readonly file: string;
+  readonly text: string;
+}
+
+/** Files whose test titles start with the scenario's id, by id (`template/31`). Skipped and to-do tests don't count. */
+export function coverage(
+  sets: readonly ScenarioSet[],
+  sources: readonly TestSource[],
+): ReadonlyMap<string, readonly string[]> {
+  const covered = new Map(sets.flatMap(({ prefix, ids }) => ids.map((id) => [`${prefix}/${id}`, new Set<string>()])));
+  const id = `(?:${sets.map(({ prefix }) => prefix).join('|')})/[\\w-]+`;
+  const title = new RegExp(`(\\b(?:skip|todo)\\(\\s*)?['"\`]((?:${id}(?:,? (?:and )?)?)+)`, 'g');
+  for (const { file, text } of sources) {
+    for (const [, isSkipped, ids = ''] of text.matchAll(title)) {
+      if (isSkipped) continue;
+      for (const [found] of ids.matchAll(new RegExp(id, 'g'))) covered.get(found)?.add(file);
+    }
+  }
+  return new Map([...covered].map(([key, files]) => [key, [...files]]));
+}
+
+/** What `npm test -- --list-scenarios` prints. */
+export function scenarioReport(sets: readonly ScenarioSet[], sources: readonly TestSource[]): string {
+  const covered = coverage(sets, sources);
+  return sets
+    .map(({ prefix, title, ids }) => {
+      const rows = ids.map((id) => {
+        const files = covered.get(`${prefix}/${id}`) ?? [];
+        return `  ${`${prefix}/${id}`.padEnd(14)}${files.length > 0 ? `covered      ${files.join(', ')}` : 'not covered'}`;
+      });
+      const count = ids.filter((id) => covered.get(`${prefix}/${id}`)?.length).length;
+      return [`${title}: ${count} of ${ids.length} covered`, ...rows].join('\n');
+    })
+    .join('\n\n');
+}
