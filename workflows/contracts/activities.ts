@@ -108,6 +108,8 @@ export interface RenameToProdInput {
   readonly vm: MoRef;
   /** The name it has now. */
   readonly from: string;
+  /** Since when nobody has the production name, epoch milliseconds, where that is known. */
+  readonly absentSince?: number;
 }
 
 export interface DestroyInput {

@@ -24,8 +24,10 @@ const steps: Readonly<Record<Action | 'undo', Step>> = {
       scope: state.scope,
       vm: must(seen.rollback, 'rollback').ref,
       from: state.names.rollback,
+      ...absentSince(state),
     });
     state.restored = true;
+    noteGap(state, result.gapMs);
     return result.observation;
   },
 
@@ -37,8 +39,10 @@ const steps: Readonly<Record<Action | 'undo', Step>> = {
       scope: state.scope,
       vm: must(seen.temp, 'temp').ref,
       from: state.names.temp,
+      ...absentSince(state),
     });
     state.renamed = 'promoted';
+    noteGap(state, result.gapMs);
     if (seen.rollback !== undefined) rememberPrevious(state, seen.rollback);
     return result.observation;
   },
@@ -85,12 +89,7 @@ const steps: Readonly<Record<Action | 'undo', Step>> = {
       from: names.temp,
     });
     state.renamed = 'swapped';
-    state.gapMs = result.gapMs ?? state.gapMs;
-    if (state.gapMs !== undefined && state.gapMs > state.options.maxGapMs) {
-      state.warn(
-        `the production name was missing for ${Math.round(state.gapMs)} ms, longer than ${state.options.maxGapMs} ms`,
-      );
-    }
+    noteGap(state, result.gapMs);
     return result.observation;
   },
 
@@ -171,6 +170,18 @@ function importInput(state: SwapState, seen: Observation): ImportInput {
 
 function destroyInput(state: SwapState, vm: MoRef, name: string): DestroyInput {
   return { scope: state.scope, vm, name, pool: must(state.placement, 'placement').pool };
+}
+
+function absentSince({ prodAbsentSince }: SwapState): { absentSince?: number } {
+  return prodAbsentSince === undefined ? {} : { absentSince: prodAbsentSince };
+}
+
+function noteGap(state: SwapState, gapMs: number | undefined): void {
+  if (gapMs === undefined) return;
+  state.gapMs = gapMs;
+  const { maxGapMs } = state.options;
+  if (gapMs > maxGapMs)
+    state.warn(`the production name was missing for ${Math.round(gapMs)} ms, longer than ${maxGapMs} ms`);
 }
 
 function rememberPrevious(state: SwapState, vm: ObservedVm): void {

@@ -161,6 +161,8 @@ class TemplateSwap {
       return await this.#observe();
     }
     if (known.details?.code === 'REOBSERVE') return await this.#observe();
+    const absentSince = known.details?.facts?.['absentSince'];
+    if (typeof absentSince === 'number') this.#state.prodAbsentSince ??= absentSince;
     if (!criticalActions.includes(action)) throw err;
     return await this.#lookAgainAfter(err, known.message);
   }
