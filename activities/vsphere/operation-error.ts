@@ -69,9 +69,22 @@ const errorVerdicts: Readonly<Record<VSphereError['code'], Verdict>> = {
   PROTOCOL: { type: 'Unavailable', code: 'PROTOCOL' },
 };
 
+/** Statuses of the REST interface that stay as they are until a person changes something. */
+const restVerdicts: Readonly<Record<number, Verdict>> = {
+  400: refused,
+  401: errorVerdicts.AUTH,
+  403: {
+    type: 'Forbidden',
+    code: 'NO_PERMISSION',
+    next: 'grant the account AssignVSphereTag and the right to read tags',
+  },
+  404: { type: 'NotFound', code: 'REST_NOT_FOUND' },
+};
+
 /** What a failure of vCenter means in the terms of the contract; undefined for errors of others. */
 export function toVSphereOperationError(err: unknown): OperationError | undefined {
-  if (err instanceof VSphereError) return build(errorVerdicts[err.code], err);
+  if (err instanceof VSphereError)
+    return build(restVerdicts[err.code === 'REST' ? (err.info.httpStatus ?? 0) : 0] ?? errorVerdicts[err.code], err);
   if (err instanceof VimFault) return build(verdictOf(err), err);
   return undefined;
 }

@@ -1,0 +1,44 @@
+import { parseArgs } from 'node:util';
+import { swapGap } from './b7-gap.ts';
+import { latency } from './b2-latency.ts';
+import { upload } from './b7-upload.ts';
+import { environment, type Outcome } from './measure.ts';
+
+/** `npm run bench -- <name>|all [--full]`: each benchmark with its peer in the same run. */
+const benchmarks: Readonly<Record<string, (options: { full: boolean }) => Promise<Outcome>>> = {
+  b2: latency,
+  'b7-upload': upload,
+  'b7-gap': swapGap,
+};
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { full: { type: 'boolean', default: false } },
+});
+const wanted = positionals.length === 0 || positionals.includes('all') ? Object.keys(benchmarks) : positionals;
+const unknown = wanted.filter((name) => benchmarks[name] === undefined);
+if (unknown.length > 0) {
+  console.error(`No benchmark ${unknown.join(', ')}; there are: ${Object.keys(benchmarks).join(', ')}, all.`);
+  process.exit(2);
+}
+
+const about = environment();
+for (const name of wanted) {
+  const outcome = await benchmarks[name]?.({ full: values.full });
+  if (outcome === undefined) continue;
+  console.log(
+    JSON.stringify({
+      benchmark: name,
+      ...about,
+      ...outcome.numbers,
+      verdicts: outcome.verdicts,
+      inconclusive: outcome.inconclusive,
+    }),
+  );
+  console.error(
+    `\n${outcome.name}${outcome.inconclusive ? '  (inconclusive: the peer varied by more than 15 %)' : ''}`,
+  );
+  for (const { what, measured, unit, target, holds } of outcome.verdicts)
+    console.error(`  ${holds ? '✓' : '✗'} ${what}: ${measured} ${unit} (target ${target})`);
+}
+process.exit(0);
