@@ -1,26 +1,6 @@
 #!/usr/bin/env node
-import { registerAdmin } from './commands/admin.ts';
-import type { Register } from './commands/command.ts';
-import { registerCompletion } from './commands/completion.ts';
-import { registerConfig } from './commands/config.ts';
-import { registerDoctor } from './commands/doctor.ts';
-import { registerEndpoint } from './commands/endpoint.ts';
-import { registerOpen } from './commands/open.ts';
-import { registerTemplate } from './commands/template.ts';
-import { registerVersion } from './commands/version.ts';
+import { nouns } from './nouns.ts';
 import { processRuntime } from './process-runtime.ts';
 import { run } from './program.ts';
-
-/** The command tree: one line per noun, in the order of `--help`. */
-const nouns: readonly Register[] = [
-  registerTemplate,
-  registerEndpoint,
-  registerDoctor,
-  registerOpen,
-  registerConfig,
-  registerAdmin,
-  registerCompletion,
-  registerVersion,
-];
 
 process.exitCode = await run(process.argv.slice(2), nouns, processRuntime());

@@ -11,7 +11,8 @@ export class LiveBlock {
   }
 
   draw(text: string): void {
-    const width = this.#sink.columns ?? 80;
+    // A terminal that doesn't know its size says 0.
+    const width = Math.max(this.#sink.columns ?? 0, 0) || 80;
     const lines = text.replace(/\n$/, '').split('\n');
     const up = this.#height === 0 ? '' : `\u001b[${String(this.#height)}A`;
     this.#sink.write(`${up}\r\u001b[J${lines.join('\n')}\n`);

@@ -28,6 +28,7 @@ export interface ResolveFlags extends ActFlags {
 /** `template rollback`: back to the previous version while it is kept. */
 export const rollbackTemplate: Action<ConfirmedFlags> = async (session, [name = ''], flags) => {
   const { ref, view } = await current(session, name, flags);
+  requireKept(view, 'rollback');
   const previous = view.previous?.version ?? 'the previous version';
   const effect = `${view.name} goes back from ${view.target?.version ?? 'the new version'} to ${previous}, and the new one is destroyed`;
   if (flags.dryRun === true) return sayPlan(session, view, 'rollback', effect);
@@ -38,6 +39,7 @@ export const rollbackTemplate: Action<ConfirmedFlags> = async (session, [name = 
 /** `template prune`: stop keeping the previous version. */
 export const pruneTemplate: Action<ConfirmedFlags> = async (session, [name = ''], flags) => {
   const { ref, view } = await current(session, name, flags);
+  requireKept(view, 'prune');
   const effect = `the previous version ${view.previous?.version ?? ''} of ${view.name} is destroyed and can't be brought back`;
   if (flags.dryRun === true) return sayPlan(session, view, 'prune', effect);
   await confirmByName(session, view.name, effect, flags);
@@ -152,6 +154,18 @@ function noConflict(view: TemplateView, asked: string | undefined): CliError {
     reason: 'NO_CONFLICT',
     message: `can't resolve ${view.name}: ${what} (${view.phase})`,
     next: `vmflow template get ${quote(view.name)}`,
+    link: view.link,
+  });
+}
+
+/** The workflow refuses it too; here it saves the question. */
+function requireKept(view: TemplateView, verb: string): void {
+  if (view.answeredBy === 'server' || view.phase === 'Keeping') return;
+  throw new CliError({
+    exit: 'refused',
+    reason: 'NOTHING_KEPT',
+    message: `can't ${verb} ${view.name}: no previous version is kept (${view.phase})`,
+    next: `vmflow template update ${quote(view.name)} --ova FILE|URL --keep 2h keeps one`,
     link: view.link,
   });
 }

@@ -1,0 +1,198 @@
+import { z } from 'zod';
+
+/** Shapes of what `-o json` prints, by kind. Inside one major version fields are only added, so further ones are allowed. */
+const time = z.iso.datetime();
+const text = z.string();
+const count = z.number();
+
+const failure = z.looseObject({ type: text, message: text, details: z.looseObject({ code: text }).optional() });
+const step = z.looseObject({
+  id: text,
+  title: text,
+  state: z.enum(['pending', 'active', 'done', 'skipped', 'failed']),
+  detail: text.optional(),
+});
+const versionRef = z.looseObject({ moRef: text, version: text.optional() });
+const plan = z.looseObject({ row: text, actions: z.array(text), problem: text.optional() });
+const outcome = z.enum(['noop', 'swapped', 'created', 'promoted', 'restored-then-swapped', 'undone', 'planned']);
+const swapResult = z.looseObject({
+  outcome,
+  prod: versionRef.optional(),
+  previous: versionRef.optional(),
+  gapMs: count.optional(),
+  uploadedBytes: count,
+  uploadAttempts: count,
+  rollbackDestroyed: z.boolean(),
+  warnings: z.array(text),
+  timings: z.record(text, count),
+  plan: plan.optional(),
+});
+const conflict = z.looseObject({
+  id: text,
+  code: text,
+  what: text,
+  expected: text,
+  found: text,
+  since: time,
+  options: z.array(z.looseObject({ decision: text, effect: text })),
+});
+const execution = z.enum([
+  'running',
+  'completed',
+  'failed',
+  'cancelled',
+  'terminated',
+  'timed-out',
+  'continued',
+  'unknown',
+]);
+const check = z.looseObject({ name: text, ok: z.boolean(), detail: text, remedy: text.optional() });
+
+const templateSwap = {
+  id: text,
+  runId: text,
+  name: text,
+  vcenter: text,
+  folder: text,
+  by: text.optional(),
+  link: z.url(),
+  phase: text,
+  execution,
+  answeredBy: z.enum(['worker', 'server']),
+  startedAt: time,
+  closedAt: time.optional(),
+  reason: text.optional(),
+  message: text.optional(),
+  since: time.optional(),
+  deadline: time.optional(),
+  waitingFor: z.enum(['person', 'window', 'slot', 'capacity', 'far-side', 'superseded']).optional(),
+  progress: z.number().min(0).max(1).optional(),
+  conflict: conflict.optional(),
+  steps: z.array(step),
+  next: z.array(text),
+  row: text.optional(),
+  target: z.looseObject({ version: text, sha256: text }).optional(),
+  names: z.looseObject({ prod: text, temp: text, rollback: text }).optional(),
+  prodAbsentSince: time.optional(),
+  gapMs: count.optional(),
+  keptUntil: time.optional(),
+  previous: versionRef.optional(),
+  warnings: z.array(text).optional(),
+  result: swapResult.optional(),
+  failure: failure.optional(),
+  transfer: z
+    .looseObject({
+      activity: text,
+      phase: text.optional(),
+      attempt: count,
+      maxAttempts: count.optional(),
+      sentBytes: count.optional(),
+      totalBytes: count.optional(),
+      rate: count.optional(),
+      secondsLeft: count.optional(),
+      stalledMs: count.optional(),
+      nextAttemptAt: time.optional(),
+      lastFailure: text.optional(),
+      reportedAt: time.optional(),
+    })
+    .optional(),
+};
+
+const templateRow = z.looseObject({
+  name: text,
+  vcenter: text,
+  folder: text,
+  version: text.optional(),
+  previous: text.optional(),
+  target: text.optional(),
+  phase: text.optional(),
+  waitingFor: text.optional(),
+  conflict: text.optional(),
+  updatedAt: time.optional(),
+  id: text.optional(),
+  runId: text.optional(),
+  link: z.url().optional(),
+});
+
+const bodies = {
+  TemplateList: { items: z.array(templateRow) },
+  TemplateSwap: templateSwap,
+  TemplateUpdate: {
+    id: text,
+    runId: text,
+    name: text,
+    vcenter: text,
+    how: z.enum(['started', 'joined', 'retargeted']),
+    phase: text,
+    version: text,
+    sha256: z.string().regex(/^[0-9a-f]{64}$/),
+    link: z.url(),
+  },
+  TemplateFleet: {
+    id: text,
+    runId: text,
+    phase: text,
+    execution,
+    link: z.url(),
+    items: z.array(
+      z.looseObject({
+        id: text,
+        template: text,
+        outcome: z.union([outcome, z.enum(['failed', 'cancelled', 'skipped'])]),
+        result: swapResult.optional(),
+        error: failure.optional(),
+      }),
+    ),
+    steps: z.array(step),
+  },
+  MessageSent: { id: text, runId: text, name: text, message: text, answer: text, link: z.url() },
+  Plan: { id: text, name: text, verb: text, effect: text },
+  EndpointList: { items: z.array(z.looseObject({ name: text, kind: text, url: z.url(), user: text, tls: text })) },
+  EndpointCheckList: { items: z.array(check.extend({ endpoint: text })) },
+  DoctorReport: { items: z.array(check) },
+  SetupResult: {
+    items: z.array(
+      z.looseObject({ what: text, name: text, was: z.enum(['present', 'missing', 'different']), now: text }),
+    ),
+  },
+  Configuration: {
+    items: z.array(
+      z.looseObject({ setting: text, value: text, origin: z.enum(['flag', 'env', 'file', 'default']), from: text }),
+    ),
+  },
+  ConfigurationPath: { path: text, exists: z.boolean() },
+  ConfigurationCheck: { address: text, namespace: text, server: text },
+  Version: {
+    version: text,
+    sdk: text,
+    node: text,
+    server: text.optional(),
+    workers: z.array(text),
+    note: text.optional(),
+  },
+  Link: { id: text, link: z.url() },
+} as const;
+
+export type OutputKind = keyof typeof bodies;
+export const outputKinds = Object.keys(bodies) as OutputKind[];
+
+/** The schema of one kind, with its envelope. */
+export function outputSchema(kind: OutputKind): z.ZodType {
+  return z.looseObject({ apiVersion: z.literal('vmflow.dev/v1'), kind: z.literal(kind), ...bodies[kind] });
+}
+
+/** What goes to standard error with `-o json`. */
+export const errorSchema = z.strictObject({
+  error: z.strictObject({
+    code: z.int(),
+    reason: z.string().regex(/^[A-Za-z][A-Za-z0-9_]*$/),
+    message: text,
+    hint: text.optional(),
+    link: z.url().optional(),
+  }),
+});
+
+/** The published form. */
+export function jsonSchema(kind: OutputKind | 'Error'): object {
+  return z.toJSONSchema(kind === 'Error' ? errorSchema : outputSchema(kind));
+}

@@ -1,0 +1,144 @@
+import type { LookupAnswer, LookupRequest } from '../../../workflows/contracts/lookup.ts';
+import { CliError } from '../../../client/errors.ts';
+import { gatewayReasons } from '../../../client/gateway.ts';
+import type {
+  ExecutionOutcome,
+  ExecutionRef,
+  ExecutionView,
+  Gateway,
+  Poller,
+  StartRequest,
+  UpdateRequest,
+} from '../../../client/gateway.ts';
+
+type Answers = { [W in LookupRequest['what']]?: Extract<LookupAnswer, { what: W }> | CliError };
+
+/** Temporal as a test wants it: what it answers is set, what it was asked is recorded. */
+export class FakeGateway implements Gateway {
+  executions: ExecutionView[] = [];
+  /** One status per query; the last one stays. */
+  statuses: unknown[] = [];
+  outcomeOf: ExecutionOutcome = {};
+  answers: Answers = {};
+  polled: Readonly<Record<string, readonly Poller[]>> = {};
+  /** What the next update answers or throws. */
+  updateAnswer: unknown = 'accepted';
+  startAnswer: unknown = { how: 'started', version: '9.6', status: 'Validating' };
+  isOpenAlready = false;
+  knownNamespace: { name: string; retentionDays: number } | undefined = { name: 'vmflow', retentionDays: 30 };
+  attributes: Record<string, string> = {};
+  serverVersion: string | CliError = '1.29.1';
+
+  readonly started: { start: StartRequest; update?: UpdateRequest }[] = [];
+  readonly updates: { target: ExecutionRef; update: UpdateRequest }[] = [];
+  readonly cancelled: ExecutionRef[] = [];
+  readonly queries: string[] = [];
+  readonly lookups: LookupRequest[] = [];
+  isClosed = false;
+
+  startWithUpdate(start: StartRequest, update: UpdateRequest): Promise<{ runId: string; answer: unknown }> {
+    this.started.push({ start, update });
+    return settle(this.startAnswer).then((answer) => ({ runId: 'run-1', answer }));
+  }
+
+  start(start: StartRequest): Promise<{ runId: string; joined: boolean }> {
+    this.started.push({ start });
+    return Promise.resolve({ runId: 'run-1', joined: this.isOpenAlready });
+  }
+
+  update(target: ExecutionRef, update: UpdateRequest): Promise<{ completed: boolean; answer?: unknown }> {
+    this.updates.push({ target, update });
+    return settle(this.updateAnswer).then((answer) => ({ completed: true, answer }));
+  }
+
+  query(): Promise<unknown> {
+    const next = this.statuses.length > 1 ? this.statuses.shift() : this.statuses[0];
+    return settle(next);
+  }
+
+  describe(target: ExecutionRef): Promise<ExecutionView> {
+    const found = this.executions.find(({ workflowId }) => workflowId === target.workflowId);
+    return settle(found ?? notFound(target));
+  }
+
+  list(query: string, limit: number): Promise<readonly ExecutionView[]> {
+    this.queries.push(query);
+    return Promise.resolve(this.executions.slice(0, limit));
+  }
+
+  cancel(target: ExecutionRef): Promise<void> {
+    this.cancelled.push(target);
+    return Promise.resolve();
+  }
+
+  outcome(): Promise<ExecutionOutcome> {
+    return Promise.resolve(this.outcomeOf);
+  }
+
+  lookup<W extends LookupRequest['what']>(
+    request: Extract<LookupRequest, { what: W }>,
+  ): Promise<{ answer: Extract<LookupAnswer, { what: W }>; startedAt: string }> {
+    this.lookups.push(request);
+    const answer = this.answers[request.what] ?? noWorker(`ask the workers (${request.what})`);
+    return settle(answer).then((value) => ({
+      answer: value as Extract<LookupAnswer, { what: W }>,
+      startedAt: '2026-03-01T13:20:00.000Z',
+    }));
+  }
+
+  pollers(queue: string): Promise<readonly Poller[]> {
+    return Promise.resolve(this.polled[queue] ?? []);
+  }
+
+  server(): Promise<{ version: string }> {
+    return settle(this.serverVersion).then((version) => ({ version }));
+  }
+
+  namespace(): Promise<{ name: string; retentionDays: number } | undefined> {
+    return Promise.resolve(this.knownNamespace);
+  }
+
+  createNamespace(retentionDays: number): Promise<void> {
+    this.knownNamespace = { name: 'vmflow', retentionDays };
+    return Promise.resolve();
+  }
+
+  searchAttributes(): Promise<Readonly<Record<string, string>>> {
+    return Promise.resolve(this.attributes);
+  }
+
+  addSearchAttributes(attributes: Readonly<Record<string, string>>): Promise<void> {
+    this.attributes = { ...this.attributes, ...attributes };
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    this.isClosed = true;
+    return Promise.resolve();
+  }
+}
+
+function settle<T>(value: T): Promise<Exclude<T, Error>> {
+  return value instanceof Error ? Promise.reject(value) : Promise.resolve(value as Exclude<T, Error>);
+}
+
+function notFound(target: ExecutionRef): CliError {
+  return new CliError({
+    exit: 'notFound',
+    reason: gatewayReasons.notFound,
+    message: `can't find ${target.workflowId}: there is no such operation`,
+  });
+}
+
+export function noWorker(attempt: string): CliError {
+  return new CliError({
+    exit: 'notAcknowledged',
+    reason: gatewayReasons.notAcknowledged,
+    message: `can't ${attempt}: sent, not yet acknowledged: is a worker running?`,
+    next: 'vmflow doctor',
+  });
+}
+
+export function refusedBy(code: string, message: string): CliError {
+  return new CliError({ exit: 'refused', reason: code, message, cause: new Error(message) });
+}
