@@ -225,11 +225,11 @@ async function sendHalf(response: http.ServerResponse, text: string): Promise<vo
   response.destroy();
 }
 
-/** Answers an upload whose body is still coming; the client gets a moment to read that before the connection breaks. */
+/** Answers an upload whose body is still coming; the client gets time to read that before the connection breaks. */
 async function refuse(response: http.ServerResponse, status: number): Promise<void> {
   response.writeHead(status, { 'content-length': 0, connection: 'close' });
   response.end();
-  await Promise.race([once(response, 'close'), sleep(250, undefined, { ref: false })]);
+  await Promise.race([once(response, 'close'), sleep(3_000, undefined, { ref: false })]);
   response.destroy();
 }
 

@@ -41,7 +41,7 @@ export async function relayUpload(
     if (bytes.length === 0) return;
     passed += bytes.length;
     if (to.destroyed) throw new Error('the simulator closed the connection');
-    if (!to.write(bytes)) await once(to, 'drain');
+    await write(to, bytes);
     if (bytesPerSecond < Infinity) await sleep((bytes.length / bytesPerSecond) * 1000);
   }
 
@@ -68,4 +68,12 @@ export async function relayUpload(
         throw new Error(`unknown action ${JSON.stringify(rule satisfies never)}`);
     }
   }
+}
+
+/** Waits for room as `drain` would tell it, which never comes when the answer is there before. */
+async function write(to: Writable, bytes: Buffer): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const hasRoom = to.write(bytes, (error) => (error ? reject(error) : resolve()));
+    if (hasRoom) resolve();
+  });
 }
