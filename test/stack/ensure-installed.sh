@@ -19,6 +19,6 @@ if ! command -v npm >/dev/null 2>&1; then
   echo 'npm is not on the PATH: install Node.js 20.19 or newer, which brings it.' >&2
   exit 1
 fi
-echo 'Installing the packages of package-lock.json (npm ci): about a minute the first time.' >&2
+echo 'Installing the packages of package-lock.json (npm ci): one to two minutes the first time.' >&2
 npm ci >&2
 echo "$wanted" >"$stamp"
