@@ -173,7 +173,7 @@ test('template/35 a new target ends the keeping of the previous template', async
   assert.equal((await scenario.inventory()).length, 1);
 });
 
-test('template/36 cancelled during the upload: lease aborted, temp gone, the old template untouched', async () => {
+test('template/36, case/50 cancelled during the upload: lease aborted, temp gone, the old template untouched', async () => {
   const scenario = await rig.scenario();
   const old = await scenario.template(scenario.names.prod, '416.94.1');
   const poller = await scenario.poller();
