@@ -27,6 +27,7 @@ export class Poller {
   readonly #session: VSphereSession;
   readonly #close: () => Promise<void>;
   #running = true;
+  #reading: Promise<void> | undefined;
   readonly #loop: Promise<void>;
 
   private constructor(
@@ -61,6 +62,7 @@ export class Poller {
     if (!this.#running) return;
     this.#running = false;
     await this.#loop;
+    await this.#reading;
     await this.#close();
   }
 
@@ -111,8 +113,16 @@ export class Poller {
     const at = performance.now();
     const others = ref === undefined || round % othersEvery === 0 ? await this.#others() : {};
     if (ref === undefined) return { at, ...others, lost: await this.#isLost(others) };
-    const vm = await this.#read(ref);
-    return { at, ref: ref.value, ...others, ...(vm === undefined ? {} : { vm }) };
+    return this.#withProperties({ at, ref: ref.value, ...others }, ref);
+  }
+
+  /** Properties come when they come: a VM that is busy with a task must not hold the lookups up. */
+  #withProperties(sample: { vm?: ObservedVm } & Sample, ref: MoRef): Sample {
+    this.#reading ??= this.#read(ref).then((vm) => {
+      if (vm !== undefined) sample.vm = vm;
+      this.#reading = undefined;
+    });
+    return sample;
   }
 
   #find(name: string): Promise<MoRef | undefined> {
