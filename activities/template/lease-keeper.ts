@@ -51,17 +51,23 @@ export class LeaseKeeper {
     this.#running = this.#send(this.#percent()).finally(() => (this.#running = undefined));
   }
 
-  /** One failed call is repeated at once; two in a row mean that the lease is lost. */
+  /** One failed call is repeated at once, unless the server says that the lease is over; two in a row mean the same. */
   async #send(percent: number): Promise<void> {
     this.#told = Math.max(this.#told, percent);
+    const tell = (): Promise<void> => this.#session.leaseProgress(this.#lease, this.#told);
     try {
-      await this.#session
-        .leaseProgress(this.#lease, this.#told)
-        .catch(() => this.#session.leaseProgress(this.#lease, this.#told));
+      await tell().catch((err: unknown) => {
+        if (isLost(err)) throw err;
+        return tell();
+      });
     } catch (err) {
       this.#lost.abort(leaseLost(err));
     }
   }
+}
+
+function isLost(err: unknown): boolean {
+  return err instanceof VSphereError && err.code === 'LEASE_LOST';
 }
 
 function leaseLost(err: unknown): VSphereError {
