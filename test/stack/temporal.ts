@@ -65,7 +65,7 @@ export async function startTemporal(options: TemporalOptions = {}): Promise<Temp
       ...(options.logFile === undefined ? {} : { logFile: options.logFile }),
     });
 
-  let server = await start();
+  let server = await withRetries(start);
   return {
     address: `127.0.0.1:${port}`,
     ...(uiPort === undefined ? {} : { uiUrl: `http://127.0.0.1:${uiPort}` }),
@@ -80,9 +80,19 @@ export async function startTemporal(options: TemporalOptions = {}): Promise<Temp
       if (dbFile === undefined)
         throw new Error('This Temporal server keeps nothing: start it with a dbFile to restart it.');
       await server.stop();
-      server = await start();
+      server = await withRetries(start);
     },
   };
+}
+
+/** Its services take free ports of their own, and somebody else may have taken one in between. */
+async function withRetries<T>(start: () => Promise<T>, retries = 2): Promise<T> {
+  try {
+    return await start();
+  } catch (error) {
+    if (retries === 0 || !/address already in use/.test(String(error))) throw error;
+    return withRetries(start, retries - 1);
+  }
 }
 
 function serverArguments(
