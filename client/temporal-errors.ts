@@ -206,6 +206,7 @@ function executionNotFound(context: ErrorContext, cause: unknown): CliError {
     reason: gatewayReasons.notFound,
     message: `can't ${context.attempt}: ${context.needsWorker ? 'it is not running (any more)' : 'there is no such operation'}`,
     why: messageOf(cause),
+    next: 'vmflow template list',
     cause,
   });
 }
