@@ -8,6 +8,7 @@ import type {
   TemplateSwapFleetStatus,
   TemplateSwapRequest,
 } from '../../workflows/contracts/template.ts';
+import { codeBlock, pane, plain } from '../../workflows/domain/markdown.ts';
 import type { Action } from '../commands/command.ts';
 import { readDocument } from '../documents.ts';
 import { parseDuration } from '../durations.ts';
@@ -57,7 +58,10 @@ async function startFleet(session: Session, file: string, isPlan: boolean): Prom
     workflowId,
     args: [request],
     summary: `${isPlan ? 'plan ' : ''}update ${count} templates`,
-    details: `**${request.by ?? 'somebody'}** asked to update ${count} templates.\n\n\`\`\`\nvmflow template fleet ${workflowId} --wait\n\`\`\``,
+    details: pane([
+      `**${plain(request.by ?? 'somebody')}** asked to update ${count} templates.`,
+      codeBlock(`vmflow template fleet ${workflowId} --wait`),
+    ]),
     memo: { by: request.by ?? '', templates: request.templates.length },
     attributes: [{ key: searchKeys.kind, value: kind }],
   });

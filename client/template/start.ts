@@ -7,7 +7,7 @@ import type { StartRequest } from '../gateway.ts';
 import type { Session } from '../session.ts';
 import { memoOf } from './memo.ts';
 import { quote } from './render.ts';
-import { withoutQuery } from './request.ts';
+import { staticDetails } from './static-details.ts';
 
 /** What became of a start: a run of its own, one that was there, or one that changes its target. */
 export interface Started {
@@ -84,7 +84,7 @@ function startRequest(request: TemplateSwapRequest): StartRequest {
     workflowId: templateSwapId(request),
     args: [request],
     summary: oneLine(`${plan}update template ${prodName} to ${request.target.version} on ${request.vcenter}`),
-    details: detailsOf(request),
+    details: staticDetails(request),
     memo: { ...memoOf(request) },
     attributes: [
       { key: searchKeys.kind, value: kind },
@@ -93,27 +93,6 @@ function startRequest(request: TemplateSwapRequest): StartRequest {
       { key: searchKeys.source, value: request.vcenter },
     ],
   };
-}
-
-/** The fixed part of the details pane: who, what, and how to go on from a terminal. */
-function detailsOf(request: TemplateSwapRequest): string {
-  const name = quote(request.template.prodName);
-  const source = request.source.kind === 'file' ? request.source.path : withoutQuery(request.source.url);
-  const shown = {
-    ...request,
-    source: { ...request.source, ...(request.source.kind === 'http' ? { url: source } : {}) },
-  };
-  return [
-    `**${request.by ?? 'somebody'}** asked to update template \`${request.template.prodName}\` in \`${folderPath(request.placement)}\` on \`${request.vcenter}\` to **${request.target.version}** from \`${source}\`.`,
-    [
-      '```',
-      `vmflow template watch ${name}`,
-      `vmflow template get ${name}`,
-      `vmflow template cancel ${name}`,
-      '```',
-    ].join('\n'),
-    ['```json', JSON.stringify(shown, undefined, 2), '```'].join('\n'),
-  ].join('\n\n');
 }
 
 /** At most 200 bytes, the limit of a summary. */

@@ -8,9 +8,11 @@ type PlannedConflict = Extract<Plan, { kind: 'conflict' }>;
 
 const retry: ConflictOption = {
   decision: 'retry',
-  effect: 'after you changed something: look again and go on if it fits',
+  effect: 'look again, after you changed something in vCenter; goes on when the names are as expected',
 };
-const abort: ConflictOption = { decision: 'abort', effect: 'give up; nothing further is changed' };
+const abort: ConflictOption = { decision: 'abort', effect: 'the swap fails; nothing further is changed' };
+
+const titles = { temp: 'temporary', rollback: 'rollback' } as const;
 
 /** Conflict of the state table: an object under the temp or rollback name isn't ours. */
 export function foreignObject(
@@ -25,10 +27,12 @@ export function foreignObject(
   return {
     id: `${plan.code}/${vm.ref.value}`,
     code: plan.code,
-    what: `${article(vm)} has the ${plan.object} name "${names[plan.object]}"${plan.code === 'OTHER_WRITER' ? ' and is being imported by somebody else' : " and isn't marked as ours"}`,
+    what: `${article(vm)} has the ${titles[plan.object]} name "${names[plan.object]}" and ${plan.code === 'OTHER_WRITER' ? 'is being imported by somebody else' : "isn't one that vmflow made for this template"}`,
     expected:
-      plan.object === 'temp' ? 'no object, or a VM with our marker' : 'no object, or the powered-off previous template',
-    found: `${vm.ref.value}, ${markerInWords(vm)}`,
+      plan.object === 'temp'
+        ? 'no object under that name, or a powered-off VM with the marker of this template'
+        : 'no object under that name, or the powered-off previous template',
+    found: `${vm.ref.value}, ${vm.version === undefined ? 'version unknown' : `version ${vm.version}`}, ${markerInWords(vm)}`,
     since,
     options: [retry, ...choicesFor(plan, vm, version), abort],
   };
@@ -39,7 +43,7 @@ function choicesFor(plan: PlannedConflict, vm: ObservedVm, version: string): Con
   if (!vm.poweredOff) return [];
   const destroy: ConflictOption = {
     decision: 'destroy-foreign',
-    effect: `destroy ${vm.ref.value} (${vm.name}) and go on`,
+    effect: `destroy ${vm.ref.value} (${vm.name}) with its disks for good, and go on`,
   };
   const isFinished = plan.object === 'temp' && vm.version === version;
   const adopt: ConflictOption = {

@@ -1,74 +1,134 @@
-import type { StepState } from '../contracts/status.ts';
+import type { Step, StepState } from '../contracts/status.ts';
 import type { TemplateSwapStatus } from '../contracts/template.ts';
+import { code, lines, moment, pane, plain, table } from '../domain/markdown.ts';
+import type { ObservedVm } from '../domain/template/observation.ts';
+import { whatToDo } from './what-to-do.ts';
 
 const mark: Readonly<Record<StepState, string>> = { done: '✓', active: '●', pending: '○', skipped: '–', failed: '✗' };
 
-/** The Web UI's details pane in Markdown: a person must understand the swap from it alone. */
+/** What a deadline brings, by status word. */
+const afterDeadline: Readonly<Record<string, string>> = {
+  Conflict: 'then the swap fails',
+  WaitingForSpace: 'then it tries again by itself',
+  Keeping: 'then the previous template is destroyed',
+};
+
+const waitsFor: Readonly<Record<NonNullable<TemplateSwapStatus['waitingFor']>, string>> = {
+  person: 'waiting for a person',
+  window: 'waiting for its window',
+  slot: 'waiting for a free slot',
+  capacity: 'waiting for space',
+  'far-side': 'waiting for the far side',
+  superseded: 'waiting for the operation it replaces',
+};
+
+/** As many as a person reads; the result has them all. */
+const shownWarnings = 20;
+
+/** The Web UI's details pane in Markdown: a person must understand the swap from it alone. What to do comes first. */
 export function detailsOf(status: TemplateSwapStatus): string {
-  return [
+  return pane([
     headline(status),
     risk(status),
-    conflict(status),
+    why(status),
+    whatToDo(status),
     steps(status),
+    world(status),
     facts(status),
     warnings(status),
-    next(status),
-  ]
-    .filter((part) => part !== '')
-    .join('\n\n');
+  ]);
 }
 
-function headline(status: TemplateSwapStatus): string {
-  const until = status.deadline === undefined ? '' : ` · until ${status.deadline}`;
-  const percent = Math.round((status.progress ?? 0) * 100);
-  const why = status.failure === undefined ? status.message : status.failure.message;
-  return `**${status.status}** · ${percent} % · since ${status.since}${until}\n\n${why}`;
+function headline({ status, waitingFor, progress = 0, since, deadline }: TemplateSwapStatus): string {
+  const waiting = waitingFor === undefined ? [] : [waitsFor[waitingFor]];
+  return lines([
+    [`**${status}**`, ...waiting, `${Math.round(progress * 100)} %`].join(' · '),
+    [`since ${moment(since)}`, ...until(status, deadline, waitingFor !== undefined)].join(' · '),
+  ]);
 }
 
-function risk(status: TemplateSwapStatus): string {
-  if (status.prodAbsentSince === undefined) return '';
-  return `**No object has the name \`${status.names.prod}\` since ${status.prodAbsentSince}.** It is being given back at once, again and again.`;
+function until(status: string, deadline: string | undefined, isWaiting: boolean): string[] {
+  if (deadline === undefined) return isWaiting ? ['no deadline'] : [];
+  const then = afterDeadline[status];
+  return [`until ${moment(deadline)}${then === undefined ? '' : `, ${then}`}`];
 }
 
-function conflict(status: TemplateSwapStatus): string {
-  const open = status.conflict;
-  if (open === undefined) return '';
-  const rows = open.options.map(({ decision, effect }) => `| \`${decision}\` | ${effect} |`);
-  const body = `{ "conflictId": "${open.id}", "decision": "${open.options[0]?.decision ?? 'retry'}", "by": "your name" }`;
+function risk({ prodAbsentSince, names }: TemplateSwapStatus): string {
+  if (prodAbsentSince === undefined) return '';
+  return `**No object has the name ${code(names.prod)} since ${moment(prodAbsentSince)}.** It is being given back at once, again and again.`;
+}
+
+/** Why it stands where it stands. The details of a conflict say so themselves. */
+function why({ status, message, failure, conflict }: TemplateSwapStatus): string {
+  if (conflict !== undefined) return '';
+  if (status === 'Cancelled') return 'Cancelled before the new template was swapped in.';
+  if (failure !== undefined) return whyItFailed(failure);
+  const progress = status === 'Importing' ? ' How far the upload is: tab *Pending Activities*, heartbeat details.' : '';
+  return `${sentence(message)}${progress}`;
+}
+
+function whyItFailed({ type, message, details }: NonNullable<TemplateSwapStatus['failure']>): string {
+  const found = details?.facts?.['found'];
+  const second = details?.secondary?.message;
   return [
-    `### Conflict ${open.code}`,
-    open.what,
-    `expected: ${open.expected}\n\nfound: ${open.found}`,
-    ['| decision | effect |', '| --- | --- |', ...rows].join('\n'),
-    `Decide here with *Send an Update* (or *Signal*), name \`resolve\`, input:\n\n\`\`\`json\n${body}\n\`\`\``,
+    `### Why: ${details?.code ?? type}`,
+    sentence(message),
+    ...(found === undefined ? [] : [`found: ${plain(String(found))}`]),
+    ...(second === undefined ? [] : [`The way back failed too: ${sentence(second)}`]),
   ].join('\n\n');
 }
 
+function sentence(text: string): string {
+  return `${plain(text).replace(/\.$/, '')}.`;
+}
+
 function steps(status: TemplateSwapStatus): string {
-  return status.steps.map((step) => `- ${mark[step.state]} ${step.title} (${step.state})`).join('\n');
+  return `### Steps\n\n${lines(status.steps.map(stepLine))}`;
+}
+
+/** One line of a step list. */
+export function stepLine({ state, title, detail }: Step): string {
+  return `${mark[state]} ${plain(title)} (${[state, ...(detail === undefined ? [] : [plain(detail)])].join(': ')})`;
+}
+
+/** What stood under the three names when they were last looked at. */
+function world({ names, observed }: TemplateSwapStatus): string {
+  if (observed === undefined) return '';
+  const row = (role: 'prod' | 'temp' | 'rollback', title: string): string[] => [
+    title,
+    code(names[role]).replaceAll('|', '\\|'),
+    inWords(observed[role]),
+  ];
+  return `### Names\n\n${table(
+    ['', 'name', 'last seen there'],
+    [row('prod', 'in use'), row('temp', 'new'), row('rollback', 'previous')],
+  )}`;
+}
+
+function inWords(vm: ObservedVm | undefined): string {
+  if (vm === undefined) return 'nothing';
+  const kind = vm.isTemplate ? 'template' : vm.poweredOff ? 'VM' : 'powered-on VM';
+  return plain(`${kind} ${vm.ref.value}, ${vm.version === undefined ? 'version unknown' : `version ${vm.version}`}`);
 }
 
 function facts(status: TemplateSwapStatus): string {
   const rows = [
-    ['wanted', `version ${status.target.version}, digest ${status.target.sha256.slice(0, 12)}…`],
-    ['names', `\`${status.names.prod}\` ← \`${status.names.temp}\`, old one to \`${status.names.rollback}\``],
-    ['state table row', status.row],
+    ['wanted', `version ${plain(status.target.version)}, digest ${status.target.sha256.slice(0, 12)}…`],
+    ['outcome', status.result?.outcome],
     [
-      'previous',
-      status.previous === undefined
-        ? undefined
-        : `${status.previous.moRef} (${status.previous.version ?? 'version unknown'})`,
+      'before this swap',
+      status.previous && `${status.previous.moRef} (${plain(status.previous.version ?? 'version unknown')})`,
     ],
     ['without the name', status.gapMs === undefined ? undefined : `${Math.round(status.gapMs)} ms`],
-    ['previous kept until', status.keptUntil],
+    ['previous kept until', status.keptUntil && moment(status.keptUntil)],
+    ['upload attempts', status.uploadAttempt === undefined ? undefined : `${status.uploadAttempt}`],
+    ['row of the state table', status.row],
   ].filter((row): row is [string, string] => row[1] !== undefined);
-  return rows.map(([name, value]) => `- ${name}: ${value}`).join('\n');
+  return lines(rows.map(([name, value]) => `${name}: ${value}`));
 }
 
-function warnings(status: TemplateSwapStatus): string {
-  return status.warnings.length === 0 ? '' : `### Warnings\n\n${status.warnings.map((text) => `- ${text}`).join('\n')}`;
-}
-
-function next(status: TemplateSwapStatus): string {
-  return status.next.length === 0 ? '' : `### Next\n\n\`\`\`\n${status.next.join('\n')}\n\`\`\``;
+function warnings({ warnings: all }: TemplateSwapStatus): string {
+  if (all.length === 0) return '';
+  const more = all.length > shownWarnings ? [`and ${all.length - shownWarnings} more`] : [];
+  return `### Warnings\n\n${[...all.slice(0, shownWarnings).map(plain), ...more].map((text) => `- ${text}`).join('\n')}`;
 }

@@ -23,6 +23,7 @@ import { Publisher } from '../shared/attributes.ts';
 import { knownFailure } from '../shared/failures.ts';
 import { control, oneLine } from '../shared/proxies.ts';
 import { budgets } from './budgets.ts';
+import { fleetDetails } from './fleet-details.ts';
 import { templateSwap } from './template-swap.ts';
 
 /** Children that run side by side when nothing is said. */
@@ -119,15 +120,7 @@ class Fleet {
   #show(status: FleetStatus): void {
     this.#status = status;
     this.#publisher.publish({ kind: 'template-swap-fleet', status });
-    const lines = [...this.#results.values()].map(
-      (item) => `- ${item.template}: **${item.outcome}** ${item.error?.message ?? ''}`,
-    );
-    const running = [...this.#running].map((id) => `- ${id}: running`);
-    setCurrentDetails(
-      [`**${status}** · ${this.#results.size} of ${this.#request.templates.length} done`, ...lines, ...running].join(
-        '\n',
-      ),
-    );
+    setCurrentDetails(fleetDetails(this.#answer()));
   }
 
   #answer(): TemplateSwapFleetStatus {
