@@ -3,7 +3,7 @@ import { toWireName } from '../../workflows/domain/template/names.ts';
 import { OperationError } from '../failures.ts';
 import { pause } from '../heartbeat.ts';
 import { VSphereError, VimFault } from '../vsphere/faults.ts';
-import type { MoRef, VSphereSession } from '../vsphere/port.ts';
+import type { MoRef, ObjectContent, VSphereSession } from '../vsphere/port.ts';
 import { asRef, field, list } from './read-vm.ts';
 
 /** A rename may have to wait for clones that hold the VM; giving it up would let it happen later with nobody at hand. */
@@ -35,17 +35,35 @@ export async function settled(session: VSphereSession, vm: MoRef, signal: AbortS
 }
 
 async function hasOpenTask(session: VSphereSession, vm: MoRef): Promise<boolean> {
+  const tasks = await recentTasks(session, vm, ['info.state']);
+  return tasks.some(({ props }) => ['queued', 'running'].includes(String(props.get('info.state'))));
+}
+
+/** When the VM got its present name, by the server's clock in epoch milliseconds; undefined where no task tells any more. */
+export async function renamedAt(session: VSphereSession, vm: MoRef): Promise<number | undefined> {
+  const tasks = await recentTasks(session, vm, ['info.descriptionId', 'info.state', 'info.completeTime']);
+  const times = tasks
+    .filter(({ props }) => props.get('info.state') === 'success')
+    .filter(({ props }) => String(props.get('info.descriptionId')).endsWith('.rename'))
+    .map(({ props }) => Date.parse(String(props.get('info.completeTime'))))
+    .filter((time) => !Number.isNaN(time));
+  return times.length === 0 ? undefined : Math.max(...times);
+}
+
+async function recentTasks(
+  session: VSphereSession,
+  vm: MoRef,
+  paths: readonly string[],
+): Promise<readonly ObjectContent[]> {
   try {
     const [content] = await session.retrieve([vm], ['recentTask']);
     const tasks = list(content?.props.get('recentTask'))
       .map(asRef)
       .filter((ref) => ref !== undefined);
-    if (tasks.length === 0) return false;
-    const states = await session.retrieve(tasks, ['info.state']);
-    return states.some(({ props }) => ['queued', 'running'].includes(String(props.get('info.state'))));
+    return tasks.length === 0 ? [] : await session.retrieve(tasks, paths);
   } catch (err) {
     // The VM or one of its tasks is gone: what is gone doesn't run.
-    if (err instanceof VimFault && err.faultType === 'ManagedObjectNotFound') return false;
+    if (err instanceof VimFault && err.faultType === 'ManagedObjectNotFound') return [];
     throw err;
   }
 }

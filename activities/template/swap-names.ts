@@ -9,7 +9,7 @@ import { isNameTaken } from '../vsphere/operation-error.ts';
 import type { VSphereSession } from '../vsphere/port.ts';
 import type { TemplateDeps } from './deps.ts';
 import { observeNames } from './observe.ts';
-import { isOutcomeUnknown, nameOf, rename, reobserve, settled, stopSignal } from './rename.ts';
+import { isOutcomeUnknown, nameOf, rename, renamedAt, reobserve, settled, stopSignal } from './rename.ts';
 import { renameStep, type NextName, type OldName } from './rename-plan.ts';
 
 /** How long the old template is offered its name back here, before the workflow plans anew. */
@@ -30,10 +30,8 @@ class NameSwap {
   readonly #session: VSphereSession;
   readonly #input: SwapNamesInput;
   #phase = 'reading names';
-  /** When the production name went away: wall clock for heartbeats, monotonic for the measure. */
+  /** When the production name went away, by our clock in epoch milliseconds. */
   #absentSince: number | undefined = lastBeat(beatSchema)?.absentSince;
-  #absentSinceTick: number | undefined;
-  #gapMs: number | undefined;
 
   constructor(session: VSphereSession, input: SwapNamesInput) {
     this.#session = session;
@@ -49,8 +47,9 @@ class NameSwap {
       }),
       async () => {
         await this.#untilSwapped();
+        const gapMs = await this.#gapMs();
         const observation = await observeNames(this.#session, this.#input.scope);
-        return { observation, ...(this.#gapMs === undefined ? {} : { gapMs: this.#gapMs }) };
+        return { observation, ...(gapMs === undefined ? {} : { gapMs }) };
       },
     );
   }
@@ -68,7 +67,6 @@ class NameSwap {
       const [oldName, nextName] = await Promise.all([this.#oldName(), this.#nextName()]);
       switch (renameStep(oldName, nextName)) {
         case 'done':
-          this.#measureGap();
           return;
         case 'step-aside':
           if (await this.#stepAside()) return;
@@ -113,7 +111,6 @@ class NameSwap {
       if (isNameTaken(err)) return false;
       throw err;
     }
-    this.#absentSinceTick = performance.now();
     this.#absentSince = Date.now();
     return await this.#stepIn();
   }
@@ -129,7 +126,6 @@ class NameSwap {
       if (isNameTaken(err)) return await this.#nameTaken(err);
       await this.#giveBack(err);
     }
-    this.#measureGap();
     return true;
   }
 
@@ -205,10 +201,12 @@ class NameSwap {
     });
   }
 
-  #measureGap(): void {
-    if (this.#absentSinceTick !== undefined)
-      this.#gapMs = Math.round((performance.now() - this.#absentSinceTick) * 10) / 10;
-    else if (this.#absentSince !== undefined) this.#gapMs = Date.now() - this.#absentSince;
+  /** The server's own times, so that neither our polling nor a crash between the renames falsifies them; else ours. */
+  async #gapMs(): Promise<number | undefined> {
+    const ours = this.#absentSince === undefined ? undefined : Date.now() - this.#absentSince;
+    const { old, next } = this.#input;
+    const [left, taken] = await Promise.all([renamedAt(this.#session, old), renamedAt(this.#session, next)]);
+    return left === undefined || taken === undefined || taken < left ? ours : taken - left;
   }
 
   async #oldName(): Promise<OldName> {

@@ -98,7 +98,7 @@ export interface SwapNamesInput {
 }
 
 export interface SwapNamesResult {
-  /** Milliseconds without a production name; absent when the renames had been done before. */
+  /** Milliseconds without a production name, where that can be told. */
   readonly gapMs?: number;
   readonly observation: Observation;
 }

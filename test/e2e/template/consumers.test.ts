@@ -84,7 +84,7 @@ test('template/21 a clone is in progress: the swap waits for it with the name in
   await rig.vcsim.control.destroyVm(clone);
   assert.deepEqual(poller.owners(), [previous, await assertClean(scenario)]);
   assertGap(t, poller);
-  assertMeasured(t, poller, result.gapMs);
+  assertMeasured(poller, result.gapMs);
   assertOnlyGood(poller, old, wanted);
   assertNeverLost(poller);
 });
@@ -114,7 +114,7 @@ test('template/21 a clone begins just before the first rename: that one waits, t
   await rig.vcsim.control.destroyVm(clone);
   assert.deepEqual(poller.owners(), [previous, await assertClean(scenario)]);
   assertGap(t, poller);
-  assertMeasured(t, poller, result.gapMs);
+  assertMeasured(poller, result.gapMs);
   assertOnlyGood(poller, old, wanted);
   assertNeverLost(poller);
 });

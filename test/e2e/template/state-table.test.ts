@@ -110,7 +110,7 @@ test('template/6 only the previous template is left: it gets its name back at on
   assertGap(t, poller);
   assertOnlyGood(poller, old, wanted);
   assertNeverLost(poller);
-  assertMeasured(t, poller, result.gapMs);
+  assertMeasured(poller, result.gapMs);
 });
 
 test('template/7 crashed between the renames: the finished new template goes forward without an upload', async () => {
@@ -214,7 +214,7 @@ test('template/11 all three with a finished temp: swapped without an upload', as
   assertGap(t, poller);
   assertOnlyGood(poller, old, wanted);
   assertNeverLost(poller);
-  assertMeasured(t, poller, result.gapMs);
+  assertMeasured(poller, result.gapMs);
 });
 
 test('template/12 all three, and the version of the template is unknown: an error, and all three stay', async () => {
