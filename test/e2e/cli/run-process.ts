@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-const cli = fileURLToPath(new URL('../../../client/cli.ts', import.meta.url));
+export const cliEntry = fileURLToPath(new URL('../../../client/cli.ts', import.meta.url));
 
 export interface ProcessResult {
   readonly exit: number;
@@ -9,11 +9,15 @@ export interface ProcessResult {
   readonly stderr: string;
 }
 
-/** The command line as a process of its own, as people run it; nothing of the caller's Temporal settings gets in. */
+/** Variables for a process of the command line; nothing of the caller's Temporal settings gets in. */
+export function cliEnvironment(more: Readonly<Record<string, string>>): Record<string, string> {
+  return { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', TZ: 'UTC', VMFLOW_USER: 'op', ...more };
+}
+
+/** The command line as a process of its own, as people run it. */
 export function vmflow(env: Readonly<Record<string, string>>, ...argv: readonly string[]): Promise<ProcessResult> {
-  const path = { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', TZ: 'UTC', VMFLOW_USER: 'op' };
   return new Promise((resolve) => {
-    execFile(process.execPath, [cli, ...argv], { env: { ...path, ...env } }, (error, stdout, stderr) => {
+    execFile(process.execPath, [cliEntry, ...argv], { env: cliEnvironment(env) }, (error, stdout, stderr) => {
       const exit = error === null ? 0 : typeof error.code === 'number' ? error.code : -1;
       resolve({ exit, stdout, stderr });
     });
