@@ -45,8 +45,8 @@ export function addGlobalFlags(program: Command): void {
     .option('--columns <a,b>', 'columns of the table, by header')
     .option('--no-headers', 'leave out the header row')
     .option('-q, --quiet', 'print ids only')
-    .option('-v, --verbose', 'say more on the way')
-    .option('--debug', 'show the stack of an unexpected error')
+    .option('-v, --verbose', 'say what is asked of Temporal')
+    .option('--debug', 'the same with times, and the stack of an error')
     .option(
       '--color <when>',
       `colour: ${colorModes.join(', ')} (also NO_COLOR, FORCE_COLOR)`,

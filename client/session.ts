@@ -4,6 +4,7 @@ import { hyperlink, knowsHyperlinks, workflowLink } from './links.ts';
 import { createPaint, wantsColor, type Paint } from './output/colors.ts';
 import { formatResult, type Result } from './output/result.ts';
 import type { Runtime } from './runtime.ts';
+import { traced } from './trace.ts';
 import { profileReader, resolveSettings, type Settings } from './settings.ts';
 
 /** One call of the command line: its flags, where its output goes, and the connection once it is needed. */
@@ -34,8 +35,16 @@ export class Session {
   }
 
   gateway(): Promise<Gateway> {
-    this.#gateway ??= this.settings().then((settings) => this.runtime.connect(settings));
+    this.#gateway ??= this.#connect();
     return this.#gateway;
+  }
+
+  async #connect(): Promise<Gateway> {
+    const gateway = await this.runtime.connect(await this.settings());
+    const { verbose, debug } = this.flags;
+    if (verbose !== true && debug !== true) return gateway;
+    const write = (line: string): void => this.runtime.stderr.write(`${line}\n`);
+    return traced(gateway, { write, now: this.runtime.now, withTimes: debug === true });
   }
 
   async close(): Promise<void> {

@@ -124,6 +124,16 @@ test('the connection is closed whatever happens', async () => {
   assert.equal(gateway.isClosed, true);
 });
 
+test('-v says what is asked, --debug how long it took; bodies are never shown', async () => {
+  const argv = ['template', 'get', 'nope'];
+  const verbose = await runCli([...argv, '-v']);
+  assert.match(verbose.stderr, /^temporal: list OpKind = 'template-swap'\n/);
+  const debug = await runCli([...argv, '--debug']);
+  assert.match(debug.stderr, /^temporal: list OpKind = 'template-swap': ok after 0 ms\n/);
+  assert.match(debug.stderr, /CliError: .*\n\s+at /);
+  assert.doesNotMatch((await runCli(argv)).stderr, /temporal:/);
+});
+
 test('colour is off without a terminal and on with --color always', async () => {
   const plain = await runCli(['template', 'get', 'nope']);
   assert.ok(!plain.stderr.includes('\u001b'));
