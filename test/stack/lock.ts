@@ -1,4 +1,5 @@
-import { open, readFile, unlink } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { link, readFile, unlink, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
@@ -19,26 +20,29 @@ export async function withLock<T>(path: string, work: () => Promise<T>, onWait?:
   }
 }
 
+/** Linked into place, so that a lock never lacks its owner's pid. */
 async function acquire(path: string): Promise<boolean> {
+  const own = `${path}.${randomUUID()}`;
+  await writeFile(own, `${process.pid}`);
   try {
-    const file = await open(path, 'wx');
-    await file.writeFile(String(process.pid));
-    await file.close();
+    await link(own, path);
     return true;
   } catch (error) {
     if (!isCode(error, 'EEXIST')) throw error;
     if (await isAbandoned(path)) await unlink(path).catch(ignoreMissing);
     return false;
+  } finally {
+    await unlink(own);
   }
 }
 
-/** An empty file is one that its owner is about to write its pid to. */
 async function isAbandoned(path: string): Promise<boolean> {
-  const pid = Number(await readFile(path, 'utf8').catch(() => ''));
-  return pid > 0 && pid !== process.pid && !isAlive(pid);
+  const owner = await readFile(path, 'utf8').catch(() => undefined); // given back just now
+  return owner !== undefined && !isAlive(Number(owner));
 }
 
 function isAlive(pid: number): boolean {
+  if (!(pid > 0)) return false;
   try {
     process.kill(pid, 0);
     return true;

@@ -36,7 +36,7 @@ test('a lock is given back when the work fails', async () => {
 
 test('the lock of a process that is gone is taken over', async () => {
   const path = join(dir, 'gone.lock');
-  const { pid } = spawnSync('true');
+  const { pid } = spawnSync(process.execPath, ['-e', '']);
   await writeFile(path, `${pid}`);
   assert.equal(await withLock(path, () => Promise.resolve('mine')), 'mine');
 });
