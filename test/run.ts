@@ -4,6 +4,7 @@ import { relative, resolve } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { promisify } from 'node:util';
+import { recordHistories } from './replay/record.ts';
 import { startTemporal, type TemporalServer } from './stack/temporal.ts';
 import { findTool } from './stack/tool.ts';
 import { tools } from './stack/tools.ts';
@@ -85,10 +86,17 @@ async function runWithTemporal(files: readonly string[], selection: Selection): 
     process.env['VMFLOW_TEST_TEMPORAL'] = temporal.address;
   }
   try {
-    return await runFiles(files, selection);
+    const totals = await runFiles(files, selection);
+    if (selection.record && temporal !== undefined) await record(temporal);
+    return totals;
   } finally {
     await temporal?.stop();
   }
+}
+
+async function record({ address, namespace }: TemporalServer): Promise<void> {
+  const added = await recordHistories(address, namespace);
+  console.log(added.length === 0 ? 'No new path to record.' : `Recorded: ${added.join(', ')}.`);
 }
 
 async function runFiles(files: readonly string[], selection: Selection): Promise<Totals> {

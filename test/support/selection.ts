@@ -3,6 +3,8 @@ export interface Selection {
   readonly listScenarios: boolean;
   /** Workers in tests keep no workflow in memory. */
   readonly cacheZero: boolean;
+  /** Add paths of workflows that no recorded history has yet to `test/histories`. */
+  readonly record: boolean;
   /** Parts of file paths; empty for all. */
   readonly paths: readonly string[];
   /** Beginnings of test titles; empty for all. */
@@ -11,13 +13,14 @@ export interface Selection {
 
 export function parseArguments(args: readonly string[]): Selection {
   const options = args.filter((arg) => arg.startsWith('--'));
-  const unknown = options.filter((option) => !['--list-scenarios', '--cache-0'].includes(option));
+  const unknown = options.filter((option) => !['--list-scenarios', '--cache-0', '--record'].includes(option));
   if (unknown.length > 0)
-    throw new Error(`Unknown option ${unknown.join(' ')}: there are --list-scenarios and --cache-0.`);
+    throw new Error(`Unknown option ${unknown.join(' ')}: there are --list-scenarios, --cache-0 and --record.`);
   const words = args.filter((arg) => !arg.startsWith('--'));
   return {
     listScenarios: options.includes('--list-scenarios'),
     cacheZero: options.includes('--cache-0'),
+    record: options.includes('--record'),
     paths: words.filter(isPath),
     titles: words.filter((word) => !isPath(word)),
   };

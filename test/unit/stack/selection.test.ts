@@ -8,6 +8,7 @@ describe('arguments of npm test', () => {
     assert.deepEqual(parseArguments(['template/13', 'test/unit', 'x.test.ts', '--cache-0']), {
       listScenarios: false,
       cacheZero: true,
+      record: false,
       paths: ['test/unit', 'x.test.ts'],
       titles: ['template/13'],
     });
