@@ -89,7 +89,7 @@ function startRequest(request: TemplateSwapRequest): StartRequest {
     attributes: [
       { key: searchKeys.kind, value: kind },
       { key: searchKeys.vm, value: shortened(`${folderPath(request.placement)}/${prodName}`, 255) },
-      { key: searchKeys.target, value: request.target.version },
+      { key: searchKeys.target, value: shortened(request.target.version, 255) },
       { key: searchKeys.source, value: request.vcenter },
     ],
   };

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { BuiltOva } from '../../support/ova-builder.ts';
 import { password, Rig, type Scenario } from '../../support/rig.ts';
@@ -208,8 +210,31 @@ test('an unknown vCenter is told before anything is changed', async () => {
     'nope',
     '--wait',
   );
-  assert.ok([2, 3].includes(exit), `exit ${exit}`);
-  assert.match(stdout + stderr, /nope/);
+  assert.equal(exit, 2, stderr);
+  assert.match(stdout, /VCENTER_UNKNOWN: no vCenter "nope" in the workers' configuration/);
+});
+
+test('template/37 a fleet with one bad datastore: one swapped, one failed, exit 9', async () => {
+  const { scenario, name } = await oldTemplate();
+  const other = await oldTemplate();
+  const entry = (prodName: string, folder: string, datastore: string): object => ({
+    vcenter: 'main',
+    placement: { datacenter: 'DC0', cluster: 'DC0_C0', datastore, network: 'VM Network', folder },
+    template: { prodName },
+    source: { kind: 'file', path: ova.path, sha256: ova.sha256 },
+    target: { version: '417.94.2' },
+  });
+  const templates = [
+    entry(name, scenario.folder, 'LocalDS_0'),
+    entry(other.name, other.scenario.folder, 'no-such-datastore'),
+  ];
+  const file = join(rig.dir, 'fleet.json');
+  await writeFile(file, JSON.stringify({ requestId: name, templates }));
+  const { exit, stdout, stderr } = await cli('template', 'fleet', '-f', file, '--wait', '-o', 'json');
+  assert.equal(exit, 9, stderr);
+  const { items } = JSON.parse(stdout) as { items: { outcome: string; error?: { message: string } }[] };
+  assert.deepEqual(items.map(({ outcome }) => outcome).sort(), ['failed', 'swapped']);
+  assert.match(stdout, /no-such-datastore/);
 });
 
 test('template/47 nothing that was printed holds the password', () => {
