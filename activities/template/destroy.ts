@@ -37,6 +37,7 @@ export function createDestroyRollback(deps: TemplateDeps): TemplateActivities['d
 
 type Destroyer = (session: VSphereSession, input: DestroyInput, signal: AbortSignal) => Promise<void>;
 
+/** Only the object that was seen is destroyed, and only while it has the name under which it was seen. */
 function createDestroy(deps: TemplateDeps, destroyer: Destroyer): (input: DestroyInput) => Promise<DestroyResult> {
   return async (input) => {
     const endpoint = await deps.config.vcenter(input.scope.vcenter);
@@ -44,19 +45,16 @@ function createDestroy(deps: TemplateDeps, destroyer: Destroyer): (input: Destro
       whileBeating(
         () => ({ v: 1, phase: `destroying ${input.name}` }),
         async () => {
-          const isThere = await hasName(session, input);
+          const name = await nameOf(session, input.vm);
+          const isThere = name !== undefined && sameWireName(name, toWireName(input.name));
           if (isThere) await destroyer(session, input, stopSignal());
-          return { destroyed: isThere, observation: await observeNames(session, input.scope) };
+          // Gone already: an earlier attempt did it whose answer got lost.
+          const destroyed = isThere || name === undefined;
+          return { destroyed, observation: await observeNames(session, input.scope) };
         },
       ),
     );
   };
-}
-
-/** Only the object that was seen is destroyed, and only while it has the name under which it was seen. */
-async function hasName(session: VSphereSession, input: DestroyInput): Promise<boolean> {
-  const name = await nameOf(session, input.vm);
-  return name !== undefined && sameWireName(name, toWireName(input.name));
 }
 
 /** Destroys; gone already is as good. */
