@@ -127,7 +127,6 @@ export const importHeartbeatSchema = z.object({
   v: z.literal(1),
   phase: z.enum(['source', 'cleanup', 'spec', 'lease', 'uploading', 'completing', 'completed', 'waiting-for-lease']),
   attempt: z.int(),
-  leaseRef: z.string().exactOptional(),
   entityRef: z.string().exactOptional(),
   leaseTimeoutS: z.number().exactOptional(),
   fileIndex: z.int().exactOptional(),

@@ -12,9 +12,11 @@ import type { ImportProgress } from './upload-progress.ts';
 
 const defaultLeaseTimeoutS = 300;
 const leaseGraceS = 60;
-const abortTimeoutMs = 10_000;
 
-/** Removes what an interrupted attempt left: its lease if the server still takes the abort, then the temp VM. */
+/**
+ * Removes the temp VM that an interrupted attempt left. Its lease belongs to a session that is gone, so nobody can abort it:
+ * where it still holds the VM it is waited out.
+ */
 export async function cleanUpAfter(
   session: VSphereSession,
   scope: SwapScope,
@@ -22,11 +24,6 @@ export async function cleanUpAfter(
   progress: ImportProgress,
   signal: AbortSignal,
 ): Promise<void> {
-  if (previous.leaseRef !== undefined) {
-    const lease = { type: 'HttpNfcLease', value: previous.leaseRef };
-    // The lease belongs to a session that is gone: most servers don't know it any more.
-    await session.leaseAbort(lease, { signal: AbortSignal.timeout(abortTimeoutMs) }).catch(() => undefined);
-  }
   const { temp } = await observeNames(session, scope, signal);
   if (temp === undefined || !isLeftOver(temp, scope, previous)) return;
   progress.phase = 'waiting-for-lease';

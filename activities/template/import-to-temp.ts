@@ -121,7 +121,6 @@ class Import {
     const lease = await this.#excludingHost(host, () =>
       session.importVApp(placement.pool, spec.importSpecXml, edits, scope.folder, host.ref),
     );
-    this.#progress.leaseRef = lease.value;
     try {
       const entity = await this.#throughLease(session, local, spec, lease, host);
       return await this.#result(session, entity, [...spec.warnings, ...this.#warnings]);

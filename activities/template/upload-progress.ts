@@ -13,7 +13,6 @@ export class ImportProgress {
   #lastMoved = Date.now();
   #sent = 0;
   phase: ImportHeartbeat['phase'] = 'source';
-  leaseRef: string | undefined;
   entityRef: string | undefined;
   leaseTimeoutS: number | undefined;
   fileIndex = 0;
@@ -56,7 +55,6 @@ export class ImportProgress {
       phase: this.phase,
       attempt: this.#attempt,
       startedAt: this.#startedAt,
-      ...(this.leaseRef === undefined ? {} : { leaseRef: this.leaseRef }),
       ...(this.entityRef === undefined ? {} : { entityRef: this.entityRef }),
       ...(this.leaseTimeoutS === undefined ? {} : { leaseTimeoutS: this.leaseTimeoutS }),
       ...(this.fileCount === 0

@@ -178,13 +178,12 @@ export interface OperatorNote {
   readonly by: string;
 }
 
-/** Details of a heartbeat of `importToTemp`. No URLs, no cookies. */
+/** Details of a heartbeat of `importToTemp`. No URLs, no cookies, no lease: its reference holds the session's key. */
 export interface ImportHeartbeat {
   readonly v: 1;
   readonly phase:
     'source' | 'cleanup' | 'spec' | 'lease' | 'uploading' | 'completing' | 'completed' | 'waiting-for-lease';
   readonly attempt: number;
-  readonly leaseRef?: string;
   readonly entityRef?: string;
   readonly leaseTimeoutS?: number;
   readonly fileIndex?: number;

@@ -77,7 +77,6 @@ test('an upload tells percent, never 100 before the last answer, and never less 
 test('what a heartbeat tells is understood by the next attempt', () => {
   const progress = new ImportProgress(1, ['host-1']);
   progress.phase = 'uploading';
-  progress.leaseRef = 'session[x]y';
   progress.entityRef = 'vm-1';
   progress.fileCount = 1;
   assert.deepEqual(importHeartbeatSchema.parse(JSON.parse(JSON.stringify(progress.details()))), progress.details());
