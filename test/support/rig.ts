@@ -31,7 +31,7 @@ import { buildOva, type BuiltOva, type OvaOptions } from './ova-builder.ts';
 import { Poller } from './poller.ts';
 import { connectTemporal, type TemporalUnderTest } from './shared-temporal.ts';
 import { waitFor } from './wait-for.ts';
-import { startWorker, type WorkerKind } from './workers.ts';
+import { startWorker, type WorkerEnvironment, type WorkerKind } from './workers.ts';
 
 export const password = 'planted-Pa55word-7f3a';
 const prodName = 'demo-rhcos-fd0';
@@ -107,13 +107,15 @@ export class Rig {
     return { name: 'direct', url, user: username, password, tls: { mode: 'thumbprint', sha256 } };
   }
 
-  async startWorker(kind: WorkerKind): Promise<SupervisedProcess> {
+  /** A further one of the same kind is the one that counts from then on; the test ends the other. */
+  async startWorker(kind: WorkerKind, more: Partial<WorkerEnvironment> = {}): Promise<SupervisedProcess> {
     const worker = await startWorker(kind, {
       address: this.#workerAddress,
       namespace: this.temporal.namespace,
       taskQueue: this.taskQueue,
       configPath: this.configPath,
       env: { VC_PASSWORD: password, VMFLOW_LOG_LEVEL: 'info', ...this.#options.env },
+      ...more,
     });
     this.workers.set(kind, worker);
     return worker;

@@ -10,6 +10,8 @@ export interface WorkerEnvironment {
   readonly configPath: string;
   /** Further variables: secrets, logging. */
   readonly env?: NodeJS.ProcessEnv;
+  /** All output goes to this file too. */
+  readonly logFile?: string;
   /** Directory with a compiled build; default: the sources. */
   readonly build?: string;
 }
@@ -36,5 +38,6 @@ export async function startWorker(kind: WorkerKind, options: WorkerEnvironment):
     },
     ready: (line) => line.includes('"msg":"worker started"'),
     readyWithinMs: 60_000,
+    ...(options.logFile === undefined ? {} : { logFile: options.logFile }),
   });
 }
