@@ -96,7 +96,7 @@ function world({ names, observed }: TemplateSwapStatus): string {
   if (observed === undefined) return '';
   const row = (role: 'prod' | 'temp' | 'rollback', title: string): string[] => [
     title,
-    code(names[role]).replaceAll('|', '\\|'),
+    code(names[role]),
     inWords(observed[role]),
   ];
   return `### Names\n\n${table(
