@@ -4,6 +4,7 @@ import { fromWireName, swapNames, toWireName } from '../../workflows/domain/temp
 import { canonicalFolder } from '../../workflows/domain/template/paths.ts';
 import { OperationError } from '../failures.ts';
 import type { TemplateDeps } from '../template/deps.ts';
+import { onVCenter } from '../vsphere/on-vcenter.ts';
 import { asRef, list, readVm, vmPaths } from '../template/read-vm.ts';
 import type { MoRef, VSphereSession } from '../vsphere/port.ts';
 
@@ -16,8 +17,7 @@ export async function findTemplate(
   deps: Deps,
   request: Extract<LookupRequest, { what: 'template' }>,
 ): Promise<LookupAnswer> {
-  const endpoint = await deps.config.vcenter(request.vcenter);
-  return await deps.vsphere.withSession(endpoint, async (session) => {
+  return await onVCenter(deps, request.vcenter, 'look for templates', async (session) => {
     const folder = await folderOf(session, canonicalFolder(request.placement.datacenter, request.placement.folder));
     const ref = await session.findChild(folder, toWireName(request.name));
     const kept = await session.findChild(folder, swapNames(request.name).rollback);
@@ -34,8 +34,7 @@ export async function listTemplates(
   deps: Deps,
   request: Extract<LookupRequest, { what: 'templates' }>,
 ): Promise<LookupAnswer> {
-  const endpoint = await deps.config.vcenter(request.vcenter);
-  return await deps.vsphere.withSession(endpoint, async (session) => {
+  return await onVCenter(deps, request.vcenter, 'look for templates', async (session) => {
     const path = canonicalFolder(request.datacenter, request.folder);
     const [content] = await session.retrieve([await folderOf(session, path)], ['childEntity']);
     const vms = list(content?.props.get('childEntity'))

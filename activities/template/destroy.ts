@@ -7,6 +7,7 @@ import { VSphereError, VimFault } from '../vsphere/faults.ts';
 import { isFaultType } from '../vsphere/fault-hierarchy.ts';
 import { toVSphereOperationError } from '../vsphere/operation-error.ts';
 import type { MoRef, VSphereSession } from '../vsphere/port.ts';
+import { onVCenter } from '../vsphere/on-vcenter.ts';
 import type { TemplateDeps } from './deps.ts';
 import { observeNames } from './observe.ts';
 import { nameOf, reobserve, settled, stopSignal } from './rename.ts';
@@ -40,8 +41,7 @@ type Destroyer = (session: VSphereSession, input: DestroyInput, signal: AbortSig
 /** Only the object that was seen is destroyed, and only while it has the name under which it was seen. */
 function createDestroy(deps: TemplateDeps, destroyer: Destroyer): (input: DestroyInput) => Promise<DestroyResult> {
   return async (input) => {
-    const endpoint = await deps.config.vcenter(input.scope.vcenter);
-    return await deps.vsphere.withSession(endpoint, (session) =>
+    return await onVCenter(deps, input.scope.vcenter, `destroy ${input.name}`, (session) =>
       whileBeating(
         () => ({ v: 1, phase: `destroying ${input.name}` }),
         async () => {

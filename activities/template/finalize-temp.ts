@@ -3,6 +3,7 @@ import { toWireName } from '../../workflows/domain/template/names.ts';
 import { OperationError } from '../failures.ts';
 import { raiseFence, whileBeating, type Fence } from '../heartbeat.ts';
 import type { ObjectContent, VSphereSession, VmReconfiguration } from '../vsphere/port.ts';
+import { onVCenter } from '../vsphere/on-vcenter.ts';
 import type { TemplateDeps } from './deps.ts';
 import { markerEntries, readMarker } from './marker.ts';
 import { observeNames } from './observe.ts';
@@ -23,10 +24,9 @@ const paths = [
 /** Makes the imported VM a finished template. Every step looks first, so it may run any number of times. */
 export function createFinalizeTemp(deps: TemplateDeps): TemplateActivities['finalizeTemp'] {
   return async (input) => {
-    const endpoint = await deps.config.vcenter(input.scope.vcenter);
     const fence = raiseFence(deps.liveness);
     try {
-      return await deps.vsphere.withSession(endpoint, (session) =>
+      return await onVCenter(deps, input.scope.vcenter, `finish ${input.scope.names.temp}`, (session) =>
         whileBeating(
           () => ({ v: 1, phase: `finishing ${input.scope.names.temp}` }),
           async () => {

@@ -6,6 +6,7 @@ import { OperationError } from '../failures.ts';
 import { lastBeat, raiseFence, whileBeating, type Fence } from '../heartbeat.ts';
 import { importHeartbeatSchema } from '../schemas/template.ts';
 import { toFaultInfo } from '../vsphere/fault-info.ts';
+import { inContext } from '../vsphere/on-vcenter.ts';
 import { isFaultType } from '../vsphere/fault-hierarchy.ts';
 import { VimFault } from '../vsphere/faults.ts';
 import { toVSphereOperationError } from '../vsphere/operation-error.ts';
@@ -40,7 +41,14 @@ export function createImportToTemp(deps: TemplateDeps): TemplateTransferActiviti
     try {
       return await whileBeating(
         () => progress.details(),
-        () => new Import(deps, input, fence, progress, previous).run(),
+        () =>
+          new Import(deps, input, fence, progress, previous).run().catch((err: unknown) => {
+            const { scope, datastoreName } = input;
+            throw inContext(
+              err,
+              `import ${scope.target.version} as "${scope.names.temp}" to datastore ${datastoreName}`,
+            );
+          }),
       );
     } finally {
       fence.dispose();
@@ -111,7 +119,7 @@ class Import {
     await checkDatastore(
       session,
       placement.datastore,
-      placement.datastore.value,
+      this.#input.datastoreName,
       neededBytes(local, this.#input.diskProvisioning),
     );
     const spec = await this.#importSpec(session, local, host);

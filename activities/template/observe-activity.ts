@@ -1,10 +1,12 @@
 import type { TemplateActivities } from '../../workflows/contracts/activities.ts';
+import { onVCenter } from '../vsphere/on-vcenter.ts';
 import type { TemplateDeps } from './deps.ts';
 import { observeNames } from './observe.ts';
 
 export function createObserve(deps: TemplateDeps): TemplateActivities['observe'] {
   return async (scope) => {
-    const endpoint = await deps.config.vcenter(scope.vcenter);
-    return await deps.vsphere.withSession(endpoint, (session) => observeNames(session, scope));
+    return await onVCenter(deps, scope.vcenter, `look at template ${scope.names.prod}`, (session) =>
+      observeNames(session, scope),
+    );
   };
 }

@@ -3,6 +3,7 @@ import { sameWireName, toWireName } from '../../workflows/domain/template/names.
 import { whileBeating } from '../heartbeat.ts';
 import { isNameTaken } from '../vsphere/operation-error.ts';
 import type { VSphereSession } from '../vsphere/port.ts';
+import { onVCenter } from '../vsphere/on-vcenter.ts';
 import type { TemplateDeps } from './deps.ts';
 import { observeNames } from './observe.ts';
 import { isOutcomeUnknown, nameOf, rename, reobserve, settled } from './rename.ts';
@@ -10,8 +11,7 @@ import { isOutcomeUnknown, nameOf, rename, reobserve, settled } from './rename.t
 /** One rename to the production name while nobody has it: forward (`promote`) or back (`restore`). */
 export function createRenameToProd(deps: TemplateDeps): TemplateActivities['promote'] & TemplateActivities['restore'] {
   return async (input) => {
-    const endpoint = await deps.config.vcenter(input.scope.vcenter);
-    return await deps.vsphere.withSession(endpoint, (session) =>
+    return await onVCenter(deps, input.scope.vcenter, `rename ${input.from} to ${input.scope.names.prod}`, (session) =>
       whileBeating(
         () => ({ v: 1, phase: `renaming ${input.from} to ${input.scope.names.prod}` }),
         () => renameToProd(session, input),

@@ -7,6 +7,7 @@ import { lastBeat, pause, whileBeating } from '../heartbeat.ts';
 import { toFaultInfo } from '../vsphere/fault-info.ts';
 import { isNameTaken } from '../vsphere/operation-error.ts';
 import type { VSphereSession } from '../vsphere/port.ts';
+import { onVCenter } from '../vsphere/on-vcenter.ts';
 import type { TemplateDeps } from './deps.ts';
 import { observeNames } from './observe.ts';
 import { isOutcomeUnknown, nameOf, rename, renamedAt, reobserve, settled, stopSignal } from './rename.ts';
@@ -21,8 +22,9 @@ const beatSchema = z.object({ v: z.literal(1), phase: z.string(), absentSince: z
 /** Both renames, the waits between them and the compensation, in one activity: no queue and no restart in between. */
 export function createSwapNames(deps: TemplateDeps): TemplateActivities['swapNames'] {
   return async (input) => {
-    const endpoint = await deps.config.vcenter(input.scope.vcenter);
-    return await deps.vsphere.withSession(endpoint, (session) => new NameSwap(session, input).run());
+    return await onVCenter(deps, input.scope.vcenter, `swap template ${input.scope.names.prod}`, (session) =>
+      new NameSwap(session, input).run(),
+    );
   };
 }
 

@@ -1,13 +1,15 @@
 import type { TemplateActivities } from '../../workflows/contracts/activities.ts';
 import { OperationError } from '../failures.ts';
+import { onVCenter } from '../vsphere/on-vcenter.ts';
 import type { TemplateDeps } from './deps.ts';
 import { observeNames } from './observe.ts';
 
 /** Looks once more at what the production name stands for now. */
 export function createVerifyProd(deps: TemplateDeps): TemplateActivities['verifyProd'] {
   return async ({ scope, expected }) => {
-    const endpoint = await deps.config.vcenter(scope.vcenter);
-    const observation = await deps.vsphere.withSession(endpoint, (session) => observeNames(session, scope));
+    const observation = await onVCenter(deps, scope.vcenter, `verify template ${scope.names.prod}`, (session) =>
+      observeNames(session, scope),
+    );
     const { prod } = observation;
     if (prod?.ref.value === expected.value && prod.isTemplate && prod.version === scope.target.version)
       return observation;

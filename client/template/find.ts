@@ -3,7 +3,8 @@ import { folderPath, templateSwapId } from '../../workflows/contracts/ids.ts';
 import { CliError } from '../errors.ts';
 import type { ExecutionView, Gateway } from '../gateway.ts';
 import type { Session } from '../session.ts';
-import { readMemo, type TemplateMemo } from './memo.ts';
+import type { TemplateMemo } from '../../workflows/contracts/template-memo.ts';
+import { readMemo } from './memo.ts';
 
 /** How many executions of the past are looked through; more than a year of nightly updates of five templates. */
 const searchLimit = 2_000;

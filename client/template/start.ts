@@ -5,7 +5,7 @@ import type { EnsureAnswer, EnsureTarget, Retarget, TemplateSwapRequest } from '
 import { CliError } from '../errors.ts';
 import type { StartRequest } from '../gateway.ts';
 import type { Session } from '../session.ts';
-import { memoOf } from './memo.ts';
+import { memoOf } from '../../workflows/contracts/template-memo.ts';
 import { quote } from './render.ts';
 import { staticDetails } from './static-details.ts';
 

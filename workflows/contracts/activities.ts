@@ -62,6 +62,8 @@ export interface SourceInput {
 export interface ImportInput extends SourceInput {
   readonly scope: SwapScope;
   readonly placement: ResolvedPlacement;
+  /** As people call it, for messages. */
+  readonly datastoreName: string;
   readonly hostName?: string;
   readonly diskProvisioning: 'inherit' | 'default' | 'thin' | 'thick' | 'eagerZeroedThick';
   /** Whose disks `inherit` looks at. */

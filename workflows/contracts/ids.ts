@@ -1,4 +1,5 @@
 import { sha256Hex } from '../domain/sha256.ts';
+import { byteLength } from '../domain/text.ts';
 import { canonicalFolder, pathSegments } from '../domain/template/paths.ts';
 import { toWireName } from '../domain/template/names.ts';
 import type { Placement, TemplateSwapFleetRequest, TemplateSwapRequest } from './template.ts';
@@ -47,8 +48,4 @@ export function lookupId(random: string): string {
 /** The folder path that people see, `/DC0/vm/templates`, in logical form. */
 export function folderPath(placement: Pick<Placement, 'datacenter' | 'folder'>): string {
   return `/${pathSegments(canonicalFolder(placement.datacenter, placement.folder)).join('/')}`;
-}
-
-function byteLength(text: string): number {
-  return encodeURIComponent(text).replaceAll(/%[0-9A-F]{2}/g, 'x').length;
 }

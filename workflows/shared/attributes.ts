@@ -1,5 +1,9 @@
 import { upsertSearchAttributes } from '@temporalio/workflow';
 import { searchKeys } from '../contracts/attributes.ts';
+import { cutToBytes } from '../domain/text.ts';
+
+/** SQL visibility columns are 255 bytes wide: what is longer is cut at its end. */
+export const longestAttribute = 255;
 
 type Published = Partial<Record<keyof typeof searchKeys, string | number | boolean | Date | null>>;
 
@@ -8,7 +12,12 @@ export class Publisher {
   readonly #last = new Map<string, unknown>();
 
   publish(values: Published): void {
-    const changed = Object.entries(values).filter(([name, value]) => this.#isNews(name, value));
+    const changed = Object.entries(values)
+      .map(([name, value]): [string, typeof value] => [
+        name,
+        typeof value === 'string' ? cutToBytes(value, longestAttribute) : value,
+      ])
+      .filter(([name, value]) => this.#isNews(name, value));
     if (changed.length === 0) return;
     const pairs = changed.map(([name, value]) => ({ key: searchKeys[name as keyof typeof searchKeys], value }));
     upsertSearchAttributes(pairs as Parameters<typeof upsertSearchAttributes>[0]);

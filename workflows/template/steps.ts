@@ -153,7 +153,7 @@ function importer(state: SwapState): ReturnType<typeof transfer<TemplateTransfer
 
 function importInput(state: SwapState, seen: Observation): ImportInput {
   const { diskProvisioning, uploadStallMs, verifyManifest, strictOva } = state.options;
-  const { host } = state.request.placement;
+  const { host, datastore } = state.request.placement;
   return {
     scope: state.scope,
     placement: must(state.placement, 'placement'),
@@ -163,6 +163,7 @@ function importInput(state: SwapState, seen: Observation): ImportInput {
     strictOva,
     diskProvisioning,
     uploadStallMs,
+    datastoreName: datastore,
     ...(host === undefined ? {} : { hostName: host }),
     ...(seen.prod === undefined ? {} : { prod: seen.prod.ref }),
   };

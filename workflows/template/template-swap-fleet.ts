@@ -11,6 +11,7 @@ import {
 import type { TemplateActivities } from '../contracts/activities.ts';
 import { folderPath, templateSwapId } from '../contracts/ids.ts';
 import { messages } from '../contracts/messages.ts';
+import { memoOf } from '../contracts/template-memo.ts';
 import type {
   FleetItemResult,
   TemplateSwapFleetRequest,
@@ -19,7 +20,8 @@ import type {
   TemplateSwapRequest,
 } from '../contracts/template.ts';
 import { searchKeys } from '../contracts/attributes.ts';
-import { Publisher } from '../shared/attributes.ts';
+import { cutToBytes } from '../domain/text.ts';
+import { Publisher, longestAttribute } from '../shared/attributes.ts';
 import { knownFailure } from '../shared/failures.ts';
 import { control, oneLine } from '../shared/proxies.ts';
 import { budgets } from './budgets.ts';
@@ -93,10 +95,10 @@ class Fleet {
         staticSummary: oneLine(
           `update template ${template.template.prodName} to ${template.target.version} on ${template.vcenter}`,
         ),
-        memo: memoOf(template),
+        memo: { ...memoOf(template) },
         typedSearchAttributes: [
           { key: searchKeys.kind, value: 'template-swap' },
-          { key: searchKeys.vm, value: pathOf(template) },
+          { key: searchKeys.vm, value: cutToBytes(pathOf(template), longestAttribute) },
         ],
       });
       return { id, template: pathOf(template), outcome: result.outcome, result };
@@ -157,19 +159,6 @@ class Fleet {
 
 function pathOf(template: TemplateSwapRequest): string {
   return `${folderPath(template.placement)}/${template.template.prodName}`;
-}
-
-/** What a list shows of a swap besides its attributes, and what a later update of the same template starts from. */
-function memoOf(template: TemplateSwapRequest): Record<string, unknown> {
-  return {
-    name: template.template.prodName,
-    folder: folderPath(template.placement),
-    vcenter: template.vcenter,
-    version: template.target.version,
-    by: template.by ?? '',
-    placement: template.placement,
-    naming: template.template,
-  };
 }
 
 function skipped(id: string, template: TemplateSwapRequest): FleetItemResult {

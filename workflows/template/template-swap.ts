@@ -1,6 +1,15 @@
-import { CancellationScope, allHandlersFinished, condition, isCancellation, sleep } from '@temporalio/workflow';
+import {
+  CancellationScope,
+  allHandlersFinished,
+  condition,
+  isCancellation,
+  sleep,
+  upsertMemo,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { TemplateActivities, TemplateTransferActivities } from '../contracts/activities.ts';
 import type { Conflict } from '../contracts/conflict.ts';
+import { memoOf } from '../contracts/template-memo.ts';
 import type { TemplateSwapRequest, TemplateSwapResult } from '../contracts/template.ts';
 import type { Observation } from '../domain/template/observation.ts';
 import { criticalActions, phaseOfAction } from '../domain/template/phases.ts';
@@ -55,6 +64,7 @@ class TemplateSwap {
     state.validated = await control<TemplateActivities>(budgets.validate, 'check the request').validateTemplateSwap(
       state.request,
     );
+    rememberForLists(state.validated.request);
     state.enter('Preflight');
     state.placement = await control<TemplateActivities>(
       budgets.preflight,
@@ -353,6 +363,11 @@ class TemplateSwap {
       facts: { row: next.row, prod: state.names.prod, temp: state.names.temp, rollback: state.names.rollback },
     });
   }
+}
+
+/** A swap that was started without the CLI gets the memo that lists and later updates read. */
+function rememberForLists(request: TemplateSwapRequest): void {
+  if (workflowInfo().memo?.['name'] === undefined) upsertMemo({ ...memoOf(request) });
 }
 
 function now(): string {
