@@ -67,6 +67,7 @@ const moments = [
 
 for (const { when, of, at, wasThere } of moments) {
   test(`template/14 killed between the renames, ${when}: the new template gets the name in time`, async (t) => {
+    while (controls.size < 2) await addControl();
     const { scenario, previous, poller } = await watched();
     const { names } = scenario;
     const held = rig.proxy.hold({ method: 'Rename_Task', match: renameTo(names[of]) }, at);
@@ -92,6 +93,5 @@ for (const { when, of, at, wasThere } of moments) {
     assertMeasured(poller, result.gapMs);
     assertOnlyGood(poller, old, wanted);
     assertNeverLost(poller);
-    await addControl();
   });
 }
