@@ -1,3 +1,4 @@
+import { withoutSecrets } from './fault-info.ts';
 import { VimFault } from './faults.ts';
 import { decode, xsiType } from './vim25/decode.ts';
 
@@ -35,7 +36,8 @@ function build(init: {
   const what = describe(init.faultType, init.fields);
   const suffix = init.serverText === '' || init.serverText === init.faultType ? '' : `: ${init.serverText}`;
   const message = `${init.method}${init.moRef === undefined ? '' : ` on ${init.moRef}`} failed with ${what}${suffix}`;
-  return new VimFault({ ...init, message });
+  // The server's own words may name an upload's address.
+  return new VimFault({ ...init, message: withoutSecrets(message) });
 }
 
 /** Reads `Envelope.Body.Fault` as node-soap parsed it; undefined when there is no fault in it. */
