@@ -9,8 +9,8 @@ import { asRef, field, list } from './read-vm.ts';
 /** A rename may have to wait for clones that hold the VM; giving it up would let it happen later with nobody at hand. */
 const renameTimeoutMs = 30 * 60_000;
 
-/** How often the tasks of a VM are looked at while they are waited for. */
-const settleEveryMs = 100;
+/** Pauses between two looks at a VM's tasks: the name may be absent meanwhile, or a clone may take hours. */
+const settlePauses = { firstMs: 5, longestMs: 500 } as const;
 
 /** Renames and waits for the task. */
 export async function rename(session: VSphereSession, vm: MoRef, newName: string): Promise<void> {
@@ -31,7 +31,9 @@ export async function nameOf(session: VSphereSession, vm: MoRef): Promise<string
 
 /** Waits until none of the VM's recent tasks is queued or running: only then its name says what will be. */
 export async function settled(session: VSphereSession, vm: MoRef, signal: AbortSignal): Promise<void> {
-  while (await hasOpenTask(session, vm)) await pause(settleEveryMs, signal);
+  const { firstMs, longestMs } = settlePauses;
+  for (let waitMs: number = firstMs; await hasOpenTask(session, vm); waitMs = Math.min(waitMs * 2, longestMs))
+    await pause(waitMs, signal);
 }
 
 async function hasOpenTask(session: VSphereSession, vm: MoRef): Promise<boolean> {
