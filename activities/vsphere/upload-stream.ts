@@ -133,13 +133,15 @@ function nextChunk(
 
 /** Waits until the socket can take another piece. False: the server has answered, nothing more is to be sent. */
 async function hasRoom(sending: Sending): Promise<boolean> {
-  // An answer that is already here is read before the write to a connection that the server may have closed.
-  await setImmediate();
   while (!sending.answered && sending.failure === undefined && sending.given - sending.sent >= sizes.windowBytes) {
     await new Promise<void>((resolve) => {
       sending.wake = resolve;
     });
   }
+  // An answer that is already here is read before the write to a connection that the server may have closed: the second
+  // turn of the event loop is the first that is sure to read.
+  await setImmediate();
+  await setImmediate();
   if (sending.answered) return false;
   if (sending.failure !== undefined) throw sending.failure;
   return true;

@@ -225,12 +225,11 @@ async function sendHalf(response: http.ServerResponse, text: string): Promise<vo
   response.destroy();
 }
 
-/** Answers an upload whose body is still coming; the client gets time to read that before the connection breaks. */
+/** Answers an upload whose body is still coming; as with good servers the connection is the client's to close. */
 async function refuse(response: http.ServerResponse, status: number): Promise<void> {
-  response.writeHead(status, { 'content-length': 0, connection: 'close' });
+  response.writeHead(status, { 'content-length': 0 });
   response.end();
-  await Promise.race([once(response, 'close'), sleep(3_000, undefined, { ref: false })]);
-  response.destroy();
+  await once(response, 'close');
 }
 
 function asWhen<W extends { readonly method: string }>(when: string | W): W | { readonly method: string } {
