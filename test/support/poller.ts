@@ -4,7 +4,7 @@ import { readVm, vmPaths } from '../../activities/template/read-vm.ts';
 import { toWireName } from '../../workflows/domain/template/names.ts';
 import type { ObservedVm } from '../../workflows/domain/template/observation.ts';
 
-const everyMs = 5;
+const defaultEveryMs = 5;
 /** The other two names are looked at once in so many rounds. */
 const othersEvery = 5;
 
@@ -26,6 +26,7 @@ export class Poller {
   readonly #folder: MoRef;
   readonly #session: VSphereSession;
   readonly #close: () => Promise<void>;
+  readonly #everyMs: number;
   #running = true;
   #reading: Promise<void> | undefined;
   readonly #loop: Promise<void>;
@@ -35,7 +36,9 @@ export class Poller {
     folder: MoRef,
     names: { prod: string; temp: string; rollback: string },
     close: () => Promise<void>,
+    everyMs: number,
   ) {
+    this.#everyMs = everyMs;
     this.#session = session;
     this.#folder = folder;
     this.#names = names;
@@ -47,15 +50,17 @@ export class Poller {
     endpoint: VCenterEndpoint,
     folderPath: string,
     names: { prod: string; temp: string; rollback: string },
+    everyMs = defaultEveryMs,
   ): Promise<Poller> {
     const vsphere = createVSphere({ allowInsecureTls: false });
     const session = await vsphere.open(endpoint);
     const folder = await session.findByInventoryPath(folderPath);
     if (folder === undefined) throw new Error(`no folder ${folderPath}`);
-    return new Poller(session, folder, names, async () => {
+    const close = async (): Promise<void> => {
       await session.close();
       await vsphere.close();
-    });
+    };
+    return new Poller(session, folder, names, close, everyMs);
   }
 
   async stop(): Promise<void> {
@@ -103,7 +108,7 @@ export class Poller {
       const started = performance.now();
       const sample = await this.#look(round).catch(() => undefined);
       if (sample !== undefined) this.samples.push(sample);
-      const restMs = everyMs - (performance.now() - started);
+      const restMs = this.#everyMs - (performance.now() - started);
       if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
     }
   }

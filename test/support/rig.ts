@@ -48,6 +48,8 @@ export interface RigOptions {
   readonly workerTemporal?: (address: string) => Promise<string>;
   /** Further parts of `vmflow.yaml`. */
   readonly config?: Readonly<Record<string, unknown>>;
+  /** Time-out of a single call to vCenter; longer where a test holds many at once. */
+  readonly apiTimeoutMs?: number;
   /** Workers are started by the test. */
   readonly noWorkers?: boolean;
 }
@@ -154,7 +156,7 @@ export class Rig {
       user: vcsim.username,
       passwordEnv: 'VC_PASSWORD',
       tls: { mode: 'thumbprint', sha256 },
-      apiTimeoutMs: 20_000,
+      apiTimeoutMs: this.#options.apiTimeoutMs ?? 20_000,
       ...more,
     });
     const vcenters = {
@@ -287,8 +289,9 @@ export class Scenario {
     return await (await this.start(spec)).result();
   }
 
-  async poller(name = prodName): Promise<Poller> {
-    const poller = await Poller.start(this.rig.direct, this.folder, swapNames(name));
+  /** `everyMs`: longer where many look at the same time. */
+  async poller(name = prodName, everyMs?: number): Promise<Poller> {
+    const poller = await Poller.start(this.rig.direct, this.folder, swapNames(name), everyMs);
     this.rig.pollers.add(poller);
     return poller;
   }
