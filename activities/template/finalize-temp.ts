@@ -48,7 +48,8 @@ async function finalize(session: VSphereSession, input: FinalizeInput, fence: Fe
   if (settings !== undefined) await reconfigure(session, input, settings, fence);
   await attachTags(session, input, fence);
   verify(await read(session, input), input);
-  await reconfigure(session, input, { extraConfig: readyMarker(before, input) }, fence);
+  const marker = readyMarker(before, input);
+  if (!isMarked(before, marker)) await reconfigure(session, input, { extraConfig: marker }, fence);
   await fence.check();
   await session.markAsTemplate(input.vm);
 }
@@ -119,9 +120,19 @@ function isOnNetwork(device: unknown, input: FinalizeInput): boolean {
   return field(fieldOf(backing, 'port'), 'portgroupKey') === input.network.value;
 }
 
-function readyMarker({ props }: ObjectContent, { scope }: FinalizeInput): ReadonlyMap<string, string> {
-  const product = field(props.get('summary.config.product'), 'version');
-  const current = readMarker(list(props.get('config.extraConfig')) as { key: string; value: unknown }[]);
+function extraConfigOf({ props }: ObjectContent): readonly { key: string; value: unknown }[] {
+  return list(props.get('config.extraConfig')) as { key: string; value: unknown }[];
+}
+
+/** An entry with an empty value is as good as none. */
+function isMarked(vm: ObjectContent, marker: ReadonlyMap<string, string>): boolean {
+  const values = new Map(extraConfigOf(vm).map(({ key, value }) => [key, String(value)]));
+  return [...marker].every(([key, value]) => (values.get(key) ?? '') === value);
+}
+
+function readyMarker(vm: ObjectContent, { scope }: FinalizeInput): ReadonlyMap<string, string> {
+  const product = field(vm.props.get('summary.config.product'), 'version');
+  const current = readMarker(extraConfigOf(vm));
   return markerEntries({
     prod: scope.names.prod,
     opId: current?.opId === undefined || current.opId === '' ? scope.opId : current.opId,
