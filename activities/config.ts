@@ -13,6 +13,8 @@ export interface Config {
   vcenter(name: string): Promise<VCenterEndpoint>;
   /** Headers of a named source, secrets read now. */
   sourceHeaders(name: string): Promise<Record<string, string>>;
+  /** Query string that a named source wants behind its URLs, read now; undefined: none. */
+  sourceQuery(name: string): Promise<string | undefined>;
 }
 
 /** Reads `vmflow.yaml`. A missing or wrong file is an error that names the file and the place in it. */
@@ -52,6 +54,11 @@ export function createConfig(file: ConfigFile, path: string, environment: NodeJS
       );
       const { url, user, tls, allowPlainHttp, apiTimeoutMs } = entry;
       return { name, url, user, password, tls, allowPlainHttp, apiTimeoutMs };
+    },
+    async sourceQuery(name) {
+      const { queryFile, queryEnv } = file.sources[name] ?? {};
+      if (queryFile === undefined && queryEnv === undefined) return undefined;
+      return await secret({ file: queryFile, env: queryEnv }, `query of source ${name}`, environment);
     },
     async sourceHeaders(name) {
       const entry = file.sources[name];

@@ -2,6 +2,7 @@ import { usageError } from './errors.ts';
 
 /** Flags whose value would be a secret; they end up in process lists and shell histories. */
 const secretFlag = /^--?(?:[a-z-]*(?:password|passwd|passphrase|secret|api-key|token))[a-z]*(?:$|[=-])/i;
+const ovaWithQuery = /^(?:--ova=)?https?:\/\/[^\s?]*\?/i;
 const urlWithUser = /[a-z][a-z0-9+.-]*:\/\/[^/?#\s@]+@/i;
 
 /** Refuses secrets on the command line before anything else looks at it. The value is never repeated. */
@@ -14,6 +15,13 @@ export function refuseSecrets(argv: readonly string[]): void {
           'vCenter and download credentials belong to the workers: passwordFile or passwordEnv in vmflow.yaml',
           "Temporal's API key: the variable TEMPORAL_API_KEY or Temporal's profile file",
         ],
+        'SECRET_IN_ARGUMENTS',
+      );
+    }
+    if (ovaWithQuery.test(argument)) {
+      throw usageError(
+        'a URL with a query is not taken from the command line: it may be a signature',
+        'put the query into sources.<name>.queryFile of vmflow.yaml on the workers, then use --headers-ref NAME',
         'SECRET_IN_ARGUMENTS',
       );
     }

@@ -34,6 +34,7 @@ export function createLookupOva(config: Config, log: Log): OvaLookupActivities {
       }
 
       async function localPath(given: string): Promise<string> {
+        if (/^https?:/i.test(given) && given.includes('?')) throw queryInUrl();
         if (/^https?:/i.test(given))
           return (await fetchUnknown({ url: given, ...(headersRef === undefined ? {} : { headersRef }) }, deps, run))
             .path;
@@ -46,4 +47,12 @@ export function createLookupOva(config: Config, log: Log): OvaLookupActivities {
       }
     },
   };
+}
+
+/** A query may be a signature, and what is asked is readable in the workflow's history. */
+function queryInUrl(): OperationError {
+  return new OperationError('InvalidRequest', 'a URL with a query is not taken: it may be a secret', {
+    code: 'SOURCE_URL',
+    next: 'put the query into sources.<name>.queryFile of vmflow.yaml on the workers and name that in headersRef',
+  });
 }

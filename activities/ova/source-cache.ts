@@ -26,6 +26,8 @@ export interface SourceDeps {
   readonly cacheDir: string;
   /** Headers of a named source, secrets included. */
   readonly headersFor: (ref: string) => Promise<Readonly<Record<string, string>>>;
+  /** Query of a named source (a signature, say), added to its URL. */
+  readonly queryFor?: (ref: string) => Promise<string | undefined>;
   /** PEM of the authority that a named source's certificate is signed by, if it has one of its own. */
   readonly caFor?: (ref: string) => Promise<string | undefined>;
   readonly log: { warn(message: string, facts?: Readonly<Record<string, unknown>>): void };
@@ -136,6 +138,8 @@ async function withHttp<T>(
 ): Promise<T> {
   const url = checkedUrl(source.url);
   const ref = source.headersRef;
+  const query = ref === undefined ? undefined : await deps.queryFor?.(ref);
+  if (query !== undefined) url.search = query;
   const headers = ref === undefined ? {} : await deps.headersFor(ref);
   const agent = createAgent(ref === undefined ? undefined : await deps.caFor?.(ref));
   try {

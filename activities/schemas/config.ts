@@ -36,13 +36,22 @@ const header = z.strictObject({
   valueEnv: z.string().exactOptional(),
 });
 
+const source = z
+  .strictObject({
+    headers: z.array(header).default([]),
+    queryFile: z.string().exactOptional(),
+    queryEnv: z.string().exactOptional(),
+    caFile: z.string().exactOptional(),
+  })
+  .refine((entry) => entry.queryFile === undefined || entry.queryEnv === undefined, {
+    error: 'takes queryFile or queryEnv, not both',
+  });
+
 /** `vmflow.yaml`, read by workers only. */
 export const configSchema = z.strictObject({
   vcenters: z.record(z.string().regex(/^[a-z0-9][a-z0-9.-]{0,62}$/), vcenter).default({}),
-  /** Named sets of headers for OVA downloads (`headersRef`). */
-  sources: z
-    .record(z.string(), z.strictObject({ headers: z.array(header).default([]), caFile: z.string().exactOptional() }))
-    .default({}),
+  /** Named ways to download OVAs (`headersRef`): headers, a query such as a signature, a private authority. */
+  sources: z.record(z.string(), source).default({}),
   /** Where downloaded OVAs are kept. */
   cacheDir: z.string().default('/var/cache/vmflow'),
   limits: z.strictObject({ uploads: z.int().min(1).max(64).default(2) }).prefault({}),

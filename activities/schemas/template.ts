@@ -22,6 +22,11 @@ function isCleanUrl(url: string): boolean {
   return parsed !== null && /^https?:$/.test(parsed.protocol) && parsed.username === '' && parsed.password === '';
 }
 
+/** A query may be a signature, and a request is readable in the workflow's history. */
+function hasNoQuery(url: string): boolean {
+  return !url.includes('?');
+}
+
 /** Shape of `Placement`. */
 export const placementSchema = z
   .strictObject({
@@ -50,7 +55,11 @@ export const ovaSourceSchema = z.discriminatedUnion('kind', [
     kind: z.literal('http'),
     url: z
       .string()
-      .refine(isCleanUrl, 'must be an http(s) URL without user:password@ (use headersRef for credentials)'),
+      .refine(isCleanUrl, 'must be an http(s) URL without user:password@ (use headersRef for credentials)')
+      .refine(
+        hasNoQuery,
+        'must have no query: put it into sources.<name>.queryFile of vmflow.yaml and name that in headersRef',
+      ),
     sha256,
     size: size.exactOptional(),
     headersRef: text.exactOptional(),

@@ -14,6 +14,7 @@ export function sourceDeps(config: Config, log: Log): SourceDeps {
   return {
     cacheDir: config.file.cacheDir,
     headersFor: (ref) => config.sourceHeaders(ref),
+    queryFor: (ref) => config.sourceQuery(ref),
     caFor: async (ref) => {
       const caFile = config.file.sources[ref]?.caFile;
       return caFile === undefined ? undefined : await readFile(caFile, 'utf8');

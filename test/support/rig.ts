@@ -65,6 +65,7 @@ export class Rig {
   readonly workers = new Map<WorkerKind, SupervisedProcess>();
   readonly #options: RigOptions;
   readonly #workerAddress: string;
+  readonly #id: string;
   #scenarios = 0;
 
   private constructor(
@@ -77,7 +78,8 @@ export class Rig {
     this.dir = parts.dir;
     this.#workerAddress = parts.workerAddress;
     this.#options = options;
-    this.taskQueue = `test-${process.pid}-${Math.random().toString(36).slice(2, 8)}`;
+    this.#id = `${process.pid}-${Math.random().toString(36).slice(2, 8)}`;
+    this.taskQueue = `test-${this.#id}`;
   }
 
   static async start(options: RigOptions = {}): Promise<Rig> {
@@ -135,7 +137,8 @@ export class Rig {
     this.proxy.clearRequests();
     await this.vcsim.control.clearFaults();
     await this.vcsim.control.clearDelays();
-    const folder = `s${++this.#scenarios}`;
+    // Files of one run share a Temporal server, so the folder, which is part of the workflow id, is the rig's own.
+    const folder = `${this.#id}-${++this.#scenarios}`;
     await this.vcsim.control.createFolder('/DC0/vm', folder);
     return new Scenario(this, `/DC0/vm/${folder}`);
   }
