@@ -9,7 +9,8 @@ import { startTemporal, type TemporalServer } from './stack/temporal.ts';
 import { findTool } from './stack/tool.ts';
 import { tools } from './stack/tools.ts';
 import { scenarioReport, scenarioSets, type TestSource } from './support/scenarios.ts';
-import { needsStack, parseArguments, selectFiles, type Selection, titlePattern } from './support/selection.ts';
+import { neededTools, type ToolName } from './support/needed-tools.ts';
+import { parseArguments, selectFiles, type Selection, titlePattern } from './support/selection.ts';
 
 const budgets = {
   /** A crash scenario with its heartbeat time-outs takes a minute or two; a test that takes this long hangs. */
@@ -43,14 +44,16 @@ async function main(args: readonly string[]): Promise<number> {
     return 1;
   }
   if (selection.cacheZero) process.env['VMFLOW_TEST_CACHE'] = '0';
-  const missing = files.some(needsStack) ? await missingTools() : undefined;
-  const skipped = missing === undefined ? [] : files.filter(needsStack);
-  for (const file of skipped) console.log(`﹣ ${file} # SKIP ${missing ?? ''}`);
-  const totals = await runWithTemporal(
-    files.filter((file) => !skipped.includes(file)),
-    selection,
-  );
-  return report({ ...totals, skipped: totals.skipped + skipped.length });
+  const needs = new Map<string, ReadonlySet<ToolName>>();
+  for (const file of files) needs.set(file, await neededTools(file));
+  const missing = await missingTools(new Set([...needs.values()].flatMap((names) => [...names])));
+  const runnable = files.filter((file) => {
+    const reason = [...(needs.get(file) ?? [])].map((name) => missing.get(name)).find((text) => text !== undefined);
+    if (reason !== undefined) console.log(`﹣ ${file} # SKIP ${reason}`);
+    return reason === undefined;
+  });
+  const totals = await runWithTemporal(runnable, needs, selection);
+  return report({ ...totals, skipped: totals.skipped + files.length - runnable.length });
 }
 
 function report({ passed, failed, skipped }: Totals): number {
@@ -66,22 +69,29 @@ async function testSources(): Promise<TestSource[]> {
   return Promise.all(files.map(async (file) => ({ file, text: await readFile(file, 'utf8') })));
 }
 
-/** Finds or builds every tool before the first test needs one; the reason if that is not possible here. */
-async function missingTools(): Promise<string | undefined> {
-  try {
-    for (const tool of Object.values(tools)) await findTool(tool);
-    return undefined;
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    console.error(reason);
-    return reason.split('\n')[0];
+/** Finds or builds the tools before the first test needs one; why that is not possible here, for those where it isn't. */
+async function missingTools(names: ReadonlySet<ToolName>): Promise<ReadonlyMap<ToolName, string>> {
+  const missing = new Map<ToolName, string>();
+  for (const name of names) {
+    try {
+      await findTool(tools[name]);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      console.error(reason);
+      missing.set(name, reason.split('\n')[0] ?? '');
+    }
   }
+  return missing;
 }
 
 /** One Temporal server for the whole run: files keep apart by task queue and workflow ids. */
-async function runWithTemporal(files: readonly string[], selection: Selection): Promise<Totals> {
+async function runWithTemporal(
+  files: readonly string[],
+  needs: ReadonlyMap<string, ReadonlySet<ToolName>>,
+  selection: Selection,
+): Promise<Totals> {
   let temporal: TemporalServer | undefined;
-  if (files.some(needsStack) && !process.env['VMFLOW_TEST_TEMPORAL']) {
+  if (files.some((file) => needs.get(file)?.has('temporal')) && !process.env['VMFLOW_TEST_TEMPORAL']) {
     temporal = await startTemporal();
     process.env['VMFLOW_TEST_TEMPORAL'] = temporal.address;
   }

@@ -33,4 +33,23 @@ export const tools = {
     ldflags: '-s -w',
     buildTakes: 'about 1 minute',
   },
+  etcd: {
+    name: 'etcd',
+    env: 'VMFLOW_ETCD_BIN',
+    onPath: 'etcd',
+    module: 'etcd',
+    package: 'go.etcd.io/etcd/server/v3',
+    ldflags: '-s -w',
+    buildTakes: 'about 1 minute',
+  },
+  kubeApiserver: {
+    name: 'kube-apiserver',
+    env: 'VMFLOW_KUBE_APISERVER_BIN',
+    onPath: 'kube-apiserver',
+    module: 'kubernetes',
+    package: 'k8s.io/kubernetes/cmd/kube-apiserver',
+    // A Go module knows no release: it would call itself v0.0.0-master.
+    ldflags: '-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3',
+    buildTakes: 'about 5 minutes',
+  },
 } as const satisfies Record<string, Tool>;

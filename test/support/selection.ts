@@ -45,8 +45,3 @@ export function selectFiles(
 export function titlePattern(title: string): RegExp {
   return new RegExp(`(^|[\\s,])${title.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?![\\w-])`);
 }
-
-/** Test files that need neither Temporal nor a simulator. */
-export function needsStack(file: string): boolean {
-  return !/^test\/(unit|types)\//.test(file);
-}

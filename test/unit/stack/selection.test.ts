@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { coverage, scenarioReport, type ScenarioSet } from '../../support/scenarios.ts';
-import { needsStack, parseArguments, selectFiles, titlePattern } from '../../support/selection.ts';
+import { parseArguments, selectFiles, titlePattern } from '../../support/selection.ts';
 
 describe('arguments of npm test', () => {
   test('are told apart: paths, titles, options', () => {
@@ -48,14 +48,6 @@ describe('arguments of npm test', () => {
   ] as const) {
     test(`files: ${what}`, () => assert.deepEqual(selectFiles(selection, sources), files));
   }
-
-  test('only unit and type tests do without the stack', () => {
-    assert.deepEqual(['test/unit/a.test.ts', 'test/types/a.test.ts', 'test/e2e/a.test.ts'].map(needsStack), [
-      false,
-      false,
-      true,
-    ]);
-  });
 });
 
 describe('scenario coverage', () => {
