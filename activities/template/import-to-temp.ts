@@ -38,6 +38,7 @@ export function createImportToTemp(deps: TemplateDeps): TemplateTransferActiviti
     const fence = raiseFence(deps.liveness);
     const previous = lastBeat(importHeartbeatSchema);
     const progress = new ImportProgress(Context.current().info.attempt, previous?.excludedHosts ?? []);
+    if (previous !== undefined) progress.carry(previous);
     try {
       return await whileBeating(
         () => progress.details(),
@@ -96,13 +97,14 @@ class Import {
   async #afterPrevious(session: VSphereSession, local: LocalSource): Promise<ImportResult | undefined> {
     if (this.#previous === undefined) return undefined;
     const { entityRef, phase } = this.#previous;
-    this.#progress.phase = 'cleanup';
     if (phase === 'completed' && entityRef !== undefined) {
       const entity = { type: 'VirtualMachine', value: entityRef };
       if (await isVerifiedImport(session, this.#input.scope, entity, local.inspection.disks.length))
         return await this.#result(session, entity, []);
     }
+    this.#progress.phase = 'cleanup';
     await cleanUpAfter(session, this.#input.scope, this.#previous, this.#progress, this.#fence.signal);
+    this.#progress.startOver();
     return undefined;
   }
 

@@ -26,6 +26,29 @@ export class ImportProgress {
     this.excludedHosts = [...excludedHosts];
   }
 
+  /**
+   * What an interrupted attempt left stays known until it is dealt with: this attempt may end before it gets there, and the
+   * next one reads only the last heartbeat.
+   */
+  carry(previous: ImportHeartbeat): void {
+    this.entityRef = previous.entityRef;
+    this.leaseTimeoutS = previous.leaseTimeoutS;
+    if (previous.phase !== 'completed') return;
+    this.phase = 'completed';
+    this.fileIndex = previous.fileIndex ?? 0;
+    this.fileCount = previous.fileCount ?? 0;
+    this.fileBytes = previous.fileBytes ?? 0;
+    this.totalBytes = previous.totalBytes ?? 0;
+    this.#sent = previous.sentBytes ?? 0;
+  }
+
+  /** Nothing is left of an earlier attempt: from here on it is about this one. */
+  startOver(): void {
+    this.entityRef = undefined;
+    this.leaseTimeoutS = undefined;
+    this.fileIndex = this.fileCount = this.fileBytes = this.totalBytes = this.#sent = 0;
+  }
+
   /** Bytes of all files that the far side's socket has taken. */
   get sentBytes(): number {
     return this.#sent;

@@ -155,6 +155,7 @@ test('crash row 6: the lease completed: adopted if that was told, else imported 
   const found = 'prod old, temp importing';
   const adopted = await assertRecovered(t, 'completeTold', { found, uploadAttempts: 2 });
   assert.equal(adopted, swaps.completeTold.leftAs('temp'));
+  assert.ok((await swaps.completeTold.result()).uploadedBytes > 0);
   await assertRecovered(t, 'complete', { found, uploadAttempts: 2, imports: 2 });
   assert.equal(carriedOut('Destroy_Task', swaps.complete.leftAs('temp')), 1);
 });
