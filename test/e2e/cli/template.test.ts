@@ -58,7 +58,7 @@ function json(
 function stallUploads(): () => void {
   let release: () => void = () => undefined;
   const until = new Promise<void>((resolve) => (release = resolve));
-  rig.proxy.addNfcRule({ action: 'stall', afterBytes: 1024, until });
+  rig.proxy.addNfcRule({ action: 'stall', afterBytes: 1024, times: Infinity, until });
   return release;
 }
 
