@@ -5,7 +5,8 @@ import { readDescriptor, type OvfDescriptor } from './descriptor.ts';
 import type { OvfDisk } from './disks.ts';
 import { readEntry } from './entry-reader.ts';
 import { Findings } from './findings.ts';
-import { MemberDigests } from './member-digests.ts';
+import { MemberDigests, uploadAlgorithm } from './member-digests.ts';
+import type { Member } from './member.ts';
 import type { InspectionOptions, RunOptions } from './options.ts';
 import { findDescriptor, findReferenced } from './package-members.ts';
 import { SourceError } from './source-error.ts';
@@ -24,6 +25,8 @@ export interface OvaFile {
   /** Range in the archive. */
   readonly offset: number;
   readonly size: number;
+  /** As vCenter tells it of the uploaded file, 40 hex digits. */
+  readonly sha1: string;
 }
 
 /** Everything an import needs to know about an OVA. */
@@ -75,7 +78,7 @@ async function inspect(path: string, options: InspectOptions): Promise<OvaInspec
   const findings = new Findings(options.strictOva ?? false);
   const digests = new MemberDigests(path);
   const manifestMode = options.verifyManifest ?? 'if-present';
-  const archive = await scanArchive(path, { ...options, ...(manifestMode === 'off' ? {} : { tap: digests.tap }) });
+  const archive = await scanArchive(path, { ...options, tap: digests.tap });
   refuseOtherDigest(archive, options.expectedSha256);
   const member = findDescriptor(archive.members, findings);
   const text = decodeDescriptor(await readEntry(path, member));
@@ -100,19 +103,25 @@ async function inspect(path: string, options: InspectOptions): Promise<OvaInspec
     size: archive.size,
     descriptor: { name: member.rawName, text },
     networks: ovf.networks,
-    files: needed.map(({ id, href, member: { rawName, offset, size } }) => ({
-      id,
-      href,
-      entryName: rawName,
-      offset,
-      size,
-    })),
+    files: await uploadsOf(needed, digests, options),
     disks: ovf.disks,
     secureBoot: ovf.secureBoot,
     ...(productVersion === undefined ? {} : { productVersion }),
     ...(ovf.virtualSystemType === undefined ? {} : { virtualSystemType: ovf.virtualSystemType }),
     warnings: findings.warnings,
   };
+}
+
+async function uploadsOf(
+  needed: readonly { readonly id: string; readonly href: string; readonly member: Member }[],
+  digests: MemberDigests,
+  options: RunOptions,
+): Promise<OvaFile[]> {
+  const files = needed.map(async ({ id, href, member }) => {
+    const sha1 = await digests.digest(member, uploadAlgorithm, options);
+    return { id, href, entryName: member.rawName, offset: member.offset, size: member.size, sha1 };
+  });
+  return await Promise.all(files);
 }
 
 function refuseOtherDigest(archive: ArchiveScan, expected: string | undefined): void {

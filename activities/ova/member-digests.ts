@@ -8,13 +8,17 @@ import type { RunOptions } from './options.ts';
 /** Manifests have a line per file; a larger one isn't worth keeping while the archive passes by. */
 export const maxManifestBytes = 1024 * 1024;
 
+/** What vCenter tells of an uploaded file. Taken here once, so that no upload has to. */
+export const uploadAlgorithm = 'sha1';
+
 /**
- * Computes members' digests while the archive is read, as far as a manifest has told which: what comes before it (the
- * descriptor, as a rule; with the manifest at the end, everything) is read a second time when its digest is asked for.
+ * Computes members' digests while the archive is read: the one of uploads for all, and another as far as a manifest has told
+ * which. What comes before the manifest (the descriptor, as a rule; with the manifest at the end, everything) is read a second
+ * time when its other digest is asked for.
  */
 export class MemberDigests {
   readonly #path: string;
-  readonly #running = new Map<number, { readonly algorithm: string; readonly hash: Hash }>();
+  readonly #running = new Map<number, ReadonlyMap<string, Hash>>();
   readonly #manifest: Buffer[] = [];
   #manifestName: string | undefined;
   #lines: readonly ManifestLine[] | undefined;
@@ -25,17 +29,21 @@ export class MemberDigests {
 
   /** For `scanArchive`. */
   readonly tap = (member: Member): ((chunk: Uint8Array) => void) | undefined => {
-    if (this.#manifestName === undefined) return this.#manifestTap(member);
-    const algorithm = this.#expectedLines().find((line) => line.name === member.name)?.algorithm;
-    if (algorithm === undefined) return undefined;
-    const hash = createHash(algorithm);
-    this.#running.set(member.offset, { algorithm, hash });
-    return (chunk) => void hash.update(chunk);
+    const keep = this.#manifestName === undefined ? this.#manifestTap(member) : undefined;
+    if (keep !== undefined) return keep;
+    const told =
+      this.#manifestName === undefined ? undefined : this.#expectedLines().find((line) => line.name === member.name);
+    const algorithms = new Set([uploadAlgorithm, ...(told === undefined ? [] : [told.algorithm])]);
+    const hashes = new Map([...algorithms].map((algorithm) => [algorithm, createHash(algorithm)]));
+    this.#running.set(member.offset, hashes);
+    return (chunk) => {
+      for (const hash of hashes.values()) hash.update(chunk);
+    };
   };
 
   async digest(member: Member, algorithm: string, options: RunOptions): Promise<string> {
-    const running = this.#running.get(member.offset);
-    if (running?.algorithm === algorithm) return running.hash.copy().digest('hex');
+    const running = this.#running.get(member.offset)?.get(algorithm);
+    if (running !== undefined) return running.copy().digest('hex');
     let bytes = 0;
     return hashEntry(this.#path, member, algorithm, {
       ...(options.signal === undefined ? {} : { signal: options.signal }),

@@ -64,14 +64,11 @@ export async function uploadFiles(
   for (const [index, upload] of uploads.entries()) {
     progress.fileIndex = index;
     progress.fileBytes = upload.file.size;
-    const { sha1 } = await send(context, local, upload, before);
+    await send(context, local, upload, before);
     before += upload.file.size;
     progress.sent(before);
-    const warning = compare(
-      await context.session.leaseManifest(context.lease, { signal: context.signal }),
-      upload,
-      sha1,
-    );
+    const manifest = await context.session.leaseManifest(context.lease, { signal: context.signal });
+    const warning = compare(manifest, upload);
     if (warning !== undefined) warnings.push(warning);
   }
   return warnings;
@@ -82,9 +79,9 @@ async function send(
   local: LocalSource,
   upload: Upload,
   before: number,
-): Promise<{ sha1: string }> {
+): Promise<void> {
   const { item, file, device } = upload;
-  return await session.upload(device, {
+  await session.upload(device, {
     method: item.create ? 'PUT' : 'POST',
     ...(item.create ? { overwrite: true } : { contentType: 'application/x-vnd.vmware-streamVmdk' }),
     length: file.size,
@@ -95,12 +92,15 @@ async function send(
   });
 }
 
-/** The server's own record of the file. A difference makes the upload worthless; no record is only a warning. */
-function compare(manifest: readonly LeaseManifestEntry[], { device, file }: Upload, sha1: string): string | undefined {
+/**
+ * The server's own record of the file against what was inspected. A difference makes the upload worthless; no record is only a
+ * warning.
+ */
+function compare(manifest: readonly LeaseManifestEntry[], { device, file }: Upload): string | undefined {
   const entry = manifest.find(({ key }) => key === device.key);
   if (entry === undefined) return `UPLOAD_UNCONFIRMED: the server has no record of ${file.href}`;
   const digest = entry.sha1 ?? (entry.checksumType?.toLowerCase() === 'sha1' ? entry.checksum : undefined);
-  if (entry.size === file.size && (digest === undefined || digest.toLowerCase() === sha1)) return undefined;
+  if (entry.size === file.size && (digest === undefined || digest.toLowerCase() === file.sha1)) return undefined;
   throw new OperationError(
     'Unavailable',
     `the server got something else than was sent for ${file.href} (${entry.size} of ${file.size} bytes); it is imported again`,

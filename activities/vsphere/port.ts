@@ -161,7 +161,7 @@ export interface VSphereSession {
   leaseAbort(lease: MoRef, options?: CallOptions): Promise<void>;
   leaseManifest(lease: MoRef, options?: CallOptions): Promise<readonly LeaseManifestEntry[]>;
   /** Sends one file to a device URL of a lease (TLS by the rules of the template spec §14.8; host `*` replaced). Resolves with the server's status 200 or 201. */
-  upload(device: LeaseDeviceUrl, options: UploadOptions): Promise<{ readonly status: number; readonly sha1: string }>;
+  upload(device: LeaseDeviceUrl, options: UploadOptions): Promise<{ readonly status: number }>;
   /** Each `start…` sends the call and returns the task; `waitForTask` waits for its end. */
   startRename(ref: MoRef, newName: string, options?: CallOptions): Promise<MoRef>;
   startDestroy(ref: MoRef, options?: CallOptions): Promise<MoRef>;

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import http from 'node:http';
 import https from 'node:https';
 import { setImmediate } from 'node:timers/promises';
@@ -83,21 +82,17 @@ export function openSending(url: URL, trust: Trust, options: UploadOptions): Sen
   return sending;
 }
 
-/** Sends the body and computes its SHA-1. Ends early, with an empty hash, when the server has answered. */
-export async function sendBody(sending: Sending, { body, length, onSent }: UploadOptions): Promise<string> {
+/** Sends the body. Ends early when the server has answered. */
+export async function sendBody(sending: Sending, { body, length, onSent }: UploadOptions): Promise<void> {
   const { request } = sending;
-  const hash = createHash('sha1');
   for await (const piece of pieces(body, sending)) {
     if (sending.given + piece.length > length) throw bodyError(`is longer than the announced ${length} bytes`);
-    if (!(await hasRoom(sending))) return '';
+    if (!(await hasRoom(sending))) return;
     write(sending, piece, onSent);
-    // The kernel sends while this thread computes.
-    hash.update(piece);
   }
-  if (sending.answered && sending.given < length) return '';
+  if (sending.answered && sending.given < length) return;
   if (sending.given < length) throw bodyError(`ended after ${sending.given} of ${length} bytes`);
   request.end();
-  return hash.digest('hex');
 }
 
 /** The body in pieces, until its end or until the request is over: a source that hangs must not hide that. */

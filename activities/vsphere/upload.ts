@@ -18,7 +18,7 @@ export async function upload(
   server: UploadServer,
   device: LeaseDeviceUrl,
   options: UploadOptions,
-): Promise<{ readonly status: number; readonly sha1: string }> {
+): Promise<{ readonly status: number }> {
   options.signal.throwIfAborted();
   const url = deviceUrlFor(server, device);
   const sending = openSending(url, deviceTrust(device, isSameServer(server, url), server.trust), options);
@@ -26,11 +26,11 @@ export async function upload(
   const abort = (): void => void sending.request.destroy(reasonOf(options.signal));
   options.signal.addEventListener('abort', abort, { once: true });
   try {
-    const sha1 = await sendBody(sending, options);
+    await sendBody(sending, options);
     const status = await sending.answer;
     verdict(status, url, sending.given === options.length);
     options.onSent(options.length);
-    return { status, sha1 };
+    return { status };
   } catch (error) {
     throw toUploadError(error, sending, server, url, options);
   } finally {

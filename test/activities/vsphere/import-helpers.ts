@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 
 import type { LeaseDeviceUrl, MoRef, VCenterEndpoint, VSphereSession } from '../../../activities/vsphere/port.ts';
 import type { FaultProxy } from '../../sim/fault-proxy.ts';
@@ -85,7 +85,7 @@ export async function sendDisk(session: VSphereSession, device: LeaseDeviceUrl, 
   async function* body(): AsyncGenerator<Uint8Array> {
     for (let at = 0; at < data.length; at += 65_536) yield await Promise.resolve(data.subarray(at, at + 65_536));
   }
-  const { sha1 } = await session.upload(device, {
+  await session.upload(device, {
     method: 'POST',
     contentType: 'application/x-vnd.vmware-streamVmdk',
     length: data.length,
@@ -94,7 +94,7 @@ export async function sendDisk(session: VSphereSession, device: LeaseDeviceUrl, 
     signal: new AbortController().signal,
     onSent: () => undefined,
   });
-  return sha1;
+  return createHash('sha1').update(data).digest('hex');
 }
 
 export async function importVm(session: VSphereSession, name: string, disks: number): Promise<Imported> {
