@@ -13,17 +13,25 @@ export interface EntryRange {
 const chunkBytes = 256 * 1024;
 
 /**
- * The data of one member, read from the archive in place. Every chunk is a buffer of its own, so that a consumer may keep it
- * until the socket has taken it. Fails with `SOURCE_UNREADABLE`, also when the file ends early.
+ * The data of one member, read from the archive in place, in full chunks but for the last. Every chunk is a buffer of its own;
+ * with `ring`, so many buffers are filled in turn, and a chunk is good until `ring - 1` more have been asked for: a large upload
+ * then makes no garbage. Fails with `SOURCE_UNREADABLE`, also when the file ends early.
  */
-export async function* openEntry(path: string, entry: EntryRange): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* openEntry(
+  path: string,
+  entry: EntryRange,
+  ring = 0,
+): AsyncGenerator<Uint8Array, void, undefined> {
   const file = await openFile(path);
   try {
-    for (let done = 0; done < entry.size;) {
-      const buffer = Buffer.allocUnsafeSlow(Math.min(chunkBytes, entry.size - done));
-      const bytesRead = await readSome(file, path, buffer, entry, done);
-      done += bytesRead;
-      yield buffer.subarray(0, bytesRead);
+    const buffers = Array.from({ length: ring }, () => Buffer.allocUnsafeSlow(chunkBytes));
+    for (let done = 0, turn = 0; done < entry.size; turn++) {
+      const size = Math.min(chunkBytes, entry.size - done);
+      const buffer = buffers[turn % ring]?.subarray(0, size) ?? Buffer.allocUnsafeSlow(size);
+      for (let filled = 0; filled < size;)
+        filled += await readSome(file, path, buffer.subarray(filled), entry, done + filled);
+      done += size;
+      yield buffer;
     }
   } finally {
     await file.close();

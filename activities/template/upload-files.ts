@@ -4,6 +4,7 @@ import { openEntry } from '../ova/entry-reader.ts';
 import type { OvaFile } from '../ova/inspect.ts';
 import { OperationError } from '../failures.ts';
 import { VSphereError } from '../vsphere/faults.ts';
+import { uploadRing } from '../vsphere/upload-stream.ts';
 import type {
   ImportFileItem,
   LeaseDeviceUrl,
@@ -85,7 +86,7 @@ async function send(
     method: item.create ? 'PUT' : 'POST',
     ...(item.create ? { overwrite: true } : { contentType: 'application/x-vnd.vmware-streamVmdk' }),
     length: file.size,
-    body: openEntry(local.path, file),
+    body: openEntry(local.path, file, uploadRing),
     stallMs,
     signal,
     onSent: (bytes) => progress.sent(before + bytes),

@@ -14,6 +14,12 @@ const sizes = {
   windowBytes: 512 * 1024,
 } as const;
 
+/**
+ * So many buffers of one piece may the body fill in turn: when another piece is asked for, the socket has taken all but the
+ * window and the piece given last.
+ */
+export const uploadRing = sizes.windowBytes / sizes.pieceBytes + 2;
+
 /** How far a request has come. */
 export interface Sending {
   readonly request: http.ClientRequest;

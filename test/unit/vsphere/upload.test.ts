@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer as createHttp } from 'node:http';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 
+import { openEntry } from '../../../activities/ova/entry-reader.ts';
 import type { LeaseDeviceUrl, UploadOptions } from '../../../activities/vsphere/port.ts';
 import type { Trust } from '../../../activities/vsphere/tls.ts';
 import type { UploadServer } from '../../../activities/vsphere/upload.ts';
 import { upload } from '../../../activities/vsphere/upload.ts';
+import { uploadRing } from '../../../activities/vsphere/upload-stream.ts';
 import { selfSigned } from '../../sim/self-signed.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -77,6 +82,31 @@ const swallow =
       response.writeHead(status).end();
     });
   };
+
+test('buffers that a file fills in turn arrive unharmed at a server that reads slowly', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'vmflow-upload-'));
+  const path = join(dir, 'disk.vmdk');
+  const data = randomBytes(12_000_017);
+  await writeFile(path, data);
+  let received = '';
+  const origin = await listen((request, response) => {
+    const hash = createHash('sha1');
+    request.on('data', (chunk: Buffer) => {
+      hash.update(chunk);
+      request.pause();
+      setImmediate(() => request.resume());
+    });
+    request.on('end', () => {
+      received = hash.digest('hex');
+      response.writeHead(200).end();
+    });
+  }, true);
+  const trust: Trust = { kind: 'pin', algorithm: 'sha256', fingerprint: certificate.sha256 };
+  const body = openEntry(path, { offset: 0, size: data.length }, uploadRing);
+  await upload(vcenterAt(origin, trust), device(`${origin}/x`), options({ length: data.length, body }));
+  assert.equal(received, createHash('sha1').update(data).digest('hex'));
+  await rm(dir, { recursive: true });
+});
 
 test('a disk is sent with its exact length, never chunked, and whole', async () => {
   let headers: IncomingMessage['headers'] = {};
