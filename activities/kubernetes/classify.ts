@@ -46,7 +46,9 @@ export function isDenial(answer: ApiAnswer): boolean {
 export function toClusterError(answer: ApiAnswer, attempt: string): ClusterError {
   const status = statusOf(answer);
   const reason = reasonOf(answer.status, status);
-  const words = wordsOf(status.message, answer.status);
+  // Of a patch that doesn't fit, the server only says that the request was in error.
+  const isLostPatch = reason === 'Conflict' && answer.status === 422;
+  const words = isLostPatch ? 'the object is not as the patch expects it' : wordsOf(status.message, answer.status);
   return new ClusterError(reason, messageFor(reason, attempt, words, answer.status), {
     status: answer.status,
     retryAfterS: answer.retryAfterS ?? status.details?.retryAfterSeconds,

@@ -38,10 +38,14 @@ export function resourceWatch(source: WatchSource, log: ClusterLog): StoppableWa
     log.warn({ resource: source.name, error: causeOf(error) }, 'A listener of a watch failed'),
   );
   const first = outcome();
+  /** In a row, since the last sign of life of a watch: what the pauses grow with. */
   let failures = 0;
+  /** A loss is told once, until a list came in again. */
+  let isLossTold = false;
 
   async function listAndFollow(): Promise<void> {
     const { items, resourceVersion } = await source.list();
+    isLossTold = false;
     store.replace(items);
     first.resolve();
     let version: string | undefined = resourceVersion;
@@ -89,8 +93,9 @@ export function resourceWatch(source: WatchSource, log: ClusterLog): StoppableWa
       } catch (error) {
         if (isStopped()) return;
         const fields = { resource: source.name, error: causeOf(error) };
-        if (failures === 0) log.warn(fields, 'A watch was lost; listing again until the API server answers');
+        if (!isLossTold) log.warn(fields, 'A watch was lost; listing again until the API server answers');
         else log.debug(fields, 'The API server still does not answer a watch');
+        isLossTold = true;
         await pause().catch(() => undefined);
         failures += 1;
       }

@@ -139,7 +139,7 @@ async function writeFiles(
   const files: Record<string, string> = {
     'tls.crt': certificate.certPem,
     'tls.key': certificate.keyPem,
-    'service-account.key': privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    'service-account.key': privateKey.export({ type: 'sec1', format: 'pem' }).toString(),
     'tokens.csv': `${tokenRows.join('\n')}\n`,
     'audit-policy.yaml': stringify(auditPolicy),
     'audit.log': '',

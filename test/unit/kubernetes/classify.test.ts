@@ -20,7 +20,7 @@ describe('what a refusal means', () => {
     ['409 on a name', statusAnswer(409, { reason: 'AlreadyExists' }), 'AlreadyExists', /409/],
     ['409 on a precondition', statusAnswer(409, { reason: 'Conflict' }), 'Conflict', /409/],
     ['422 by a rule', statusAnswer(422, { message: 'm', details: { causes: [{}] } }), 'Invalid', /\(422\): m/],
-    ['422 by a patch test', statusAnswer(422, { message: 'm', details: {} }), 'Conflict', /\(422\): m/],
+    ['422 by a patch test', statusAnswer(422, { message: 'm', details: {} }), 'Conflict', /not as the patch expects/],
     ['422 with no causes', statusAnswer(422, { details: { causes: [] } }), 'Conflict', /422/],
     ['429', statusAnswer(429, { message: 'later' }), 'TooManyRequests', /later/],
     [
