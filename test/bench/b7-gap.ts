@@ -1,3 +1,4 @@
+import { renamedAt } from '../../activities/template/rename.ts';
 import { createVSphere } from '../../activities/vsphere/vsphere-adapter.ts';
 import type { MoRef, VSphereSession } from '../../activities/vsphere/port.ts';
 import { Rig, type Scenario } from '../support/rig.ts';
@@ -27,7 +28,7 @@ export async function swapGap(options: { full: boolean }): Promise<Outcome> {
   }
 }
 
-/** Renames two templates of the test's own there and back: the gap between the two successes. */
+/** Renames two templates of the test's own there and back: the time between the ends of the two tasks. */
 async function rawPairs(rig: Rig, scenario: Scenario, pairs: number): Promise<number[]> {
   const vsphere = createVSphere({ allowInsecureTls: false });
   const { url, sha256 } = rig.proxy;
@@ -39,9 +40,9 @@ async function rawPairs(rig: Rig, scenario: Scenario, pairs: number): Promise<nu
     let next: MoRef = vm(await scenario.template(`raw-next-${suffix}`, '2'));
     for (let i = 0; i < pairs; i++) {
       await rename(session, live, `raw-old-${suffix}`);
-      const from = performance.now();
       await rename(session, next, `raw-${suffix}`);
-      gaps.push(performance.now() - from);
+      // By the server's clock, as a swap measures it.
+      gaps.push(((await renamedAt(session, next)) ?? Number.NaN) - ((await renamedAt(session, live)) ?? Number.NaN));
       await rename(session, live, `raw-next-${suffix}`);
       [live, next] = [next, live];
     }
