@@ -47,13 +47,37 @@ const source = z
     error: 'takes queryFile or queryEnv, not both',
   });
 
-/** `vmflow.yaml`, read by workers only. */
+/** The Kubernetes API of the VMs. Without a kubeconfig: the service account of the Pod. */
+const cluster = z.strictObject({
+  kubeconfig: z.string().min(1).exactOptional(),
+  requestTimeoutMs: z.int().min(100).default(10_000),
+});
+
+const operations = z.strictObject({
+  /** Final phase of an operation that a newer one took over. */
+  supersededPhase: z.enum(['Completed', 'Superseded']).default('Completed'),
+  /** How long a plain stop or restart waits for the migration that it interrupts. */
+  migrationAbortTimeoutMs: z.int().min(0).default(60_000),
+  /** How long a migration waits until its VM can be migrated. */
+  readyToMigrateMs: z.int().min(0).default(300_000),
+  /** How long the target of a migration may be without progress in its preparation. */
+  targetPreparationMs: z.int().min(0).default(300_000),
+  /** Finished operations older than this are deleted. */
+  keepHours: z.number().positive().default(24),
+  /** Of each VM this many finished operations are kept. */
+  keepPerVm: z.int().min(0).default(10),
+});
+
+/** `vmflow.yaml`, read by workers and the bridge only. */
 export const configSchema = z.strictObject({
   vcenters: z.record(z.string().regex(/^[a-z0-9][a-z0-9.-]{0,62}$/), vcenter).default({}),
   /** Named ways to download OVAs (`headersRef`): headers, a query such as a signature, a private authority. */
   sources: z.record(z.string(), source).default({}),
   /** Where downloaded OVAs are kept. */
   cacheDir: z.string().default('/var/cache/vmflow'),
+  cluster: cluster.exactOptional(),
+  /** Operations on VMs of the cluster. */
+  operations: operations.prefault({}),
   limits: z.strictObject({ uploads: z.int().min(1).max(64).default(2) }).prefault({}),
 });
 

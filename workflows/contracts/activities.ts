@@ -1,7 +1,10 @@
 import type { MoRef, Observation } from '../domain/template/observation.ts';
 import type { SwapNames } from '../domain/template/names.ts';
 import type { LookupAnswer, LookupRequest } from './lookup.ts';
+import type { Incumbent } from '../domain/vmop/decide.ts';
+import type { OperationKind } from '../domain/vmop/matrix.ts';
 import type { OvaSource, SwapTarget, TemplateSwapFleetRequest, TemplateSwapRequest } from './template.ts';
+import type { AcceptedOperation, FailedReason, OperationName, Pins, VmFacts, VmopRef, VmopSpec } from './vmop.ts';
 
 /** A request whose defaults are filled in and whose names are derived. */
 export interface ValidatedSwap {
@@ -162,6 +165,124 @@ export interface TemplateTransferActivities {
   ensureSource(input: SourceInput): Promise<SourceFacts>;
   /** Imports the OVA under the temp name. The retry unit is the whole import. */
   importToTemp(input: ImportInput): Promise<ImportResult>;
+}
+
+/** What the coordinator of a VM finds when it starts from nothing. */
+export interface ActiveList {
+  /** Active operations of the VM in the order in which they count as accepted. Those without `seq` are new. */
+  readonly operations: readonly (VmopRef & { readonly seq?: number; readonly deleted: boolean })[];
+  /** Highest sequence number or fencing token found. */
+  readonly highestSeq: number;
+}
+
+export interface IntakeInput {
+  readonly op: AcceptedOperation;
+  /** Operations that the coordinator holds for active and older. */
+  readonly incumbents: readonly AcceptedOperation[];
+}
+
+/** What a newcomer and the world look like when it is decided. */
+export interface IntakeResult {
+  /** `closed`: gone or terminal, nothing to do. `signalled`: an earlier run sent the signal. */
+  readonly state: 'new' | 'signalled' | 'deleting' | 'closed';
+  readonly vm?: VmFacts;
+  /** With `signalled`. */
+  readonly pins?: Pins;
+  /** UIDs of the incumbents that are over. */
+  readonly ended: readonly string[];
+  /** Operations that it has taken over already in an earlier run. */
+  readonly tookOver: readonly OperationKind[];
+}
+
+export interface CreateVmopInput {
+  readonly namespace: string;
+  readonly name: string;
+  readonly spec: VmopSpec;
+  readonly by: string;
+  readonly reason?: string;
+  /** Only an object with this mark is the one that an earlier attempt created. */
+  readonly requestId: string;
+  readonly dryRun: boolean;
+}
+
+/** An operation and the VM that it was decided for. */
+export interface OperationScope {
+  readonly op: AcceptedOperation;
+  readonly vmUid: string;
+}
+
+export interface TakeOverInput extends OperationScope {
+  readonly incumbent: Incumbent;
+}
+
+export type TakeOverResult =
+  /** `superseded`: marked. `finished`: it had ended by itself. `gone`: its object isn't there any more. */
+  | { readonly outcome: 'superseded' | 'finished' | 'gone' }
+  /** Marked, but its migration is still being aborted: the newcomer can't go on. */
+  | { readonly outcome: 'still-aborting'; readonly message: string };
+
+export interface PinInput extends OperationScope {
+  readonly supersedes: readonly OperationName[];
+}
+
+/** An answer of the cluster that ends the operation without it having failed for technical reasons. */
+export interface Refusal {
+  readonly reason: FailedReason;
+  readonly message: string;
+}
+
+export interface SignalInput extends OperationScope {
+  readonly pins: Pins;
+}
+
+export interface OutcomeResult {
+  readonly ok: boolean;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface FinishInput {
+  readonly op: AcceptedOperation;
+  readonly result: OutcomeResult;
+  /** What to write about the signal; absent: leave it. */
+  readonly signalSent?: false;
+  /** Clean up what the operation left that could still act. */
+  readonly revoke?: boolean;
+}
+
+export interface SweepResult {
+  readonly active: number;
+  readonly resubmitted: number;
+  readonly migrationsDeleted: number;
+}
+
+/** Calls of VM operations to the cluster, on the control queue. Every one is safe to run twice and safe when late. */
+export interface VmopActivities {
+  listActiveVmops(vm: { readonly namespace: string; readonly vmName: string }): Promise<ActiveList>;
+  /** First status, sequence number, label and event of a newcomer; reads the VM and looks which incumbents are over. */
+  intake(input: IntakeInput): Promise<IntakeResult>;
+  /** Fails with `Refused` or `InvalidRequest` when the API server refuses the object. */
+  createVmop(input: CreateVmopInput): Promise<VmopRef>;
+  /** Deletes the object; true: it was there. */
+  deleteVmop(op: Pick<VmopRef, 'namespace' | 'name' | 'uid'>): Promise<boolean>;
+  /** Ends the incumbent's workflow, takes back what could still act, marks it. Heartbeats. */
+  takeOver(input: TakeOverInput): Promise<TakeOverResult>;
+  /** Waits until a VM can be migrated, or says why it can't. Heartbeats. */
+  awaitMigratable(input: OperationScope): Promise<Refusal | undefined>;
+  /** Claims the VM (fencing token), remembers what runs on it, protects the object. */
+  pin(input: PinInput): Promise<Pins | Refusal>;
+  /** The one write that makes the VM change. Sent at most once per operation. */
+  sendSignal(input: SignalInput): Promise<void>;
+  /** Says on the object that the signal was sent, then waits for its proof. Heartbeats. */
+  awaitOutcome(input: SignalInput): Promise<OutcomeResult>;
+  /** Writes the final status unless there is one already, then releases the object. */
+  finishVmop(input: FinishInput): Promise<void>;
+  /** For an object that is being deleted: takes back what can be, then releases it. Heartbeats. */
+  releaseVmop(op: AcceptedOperation): Promise<void>;
+  /** Brings back active operations without a workflow and deletes migrations without an operation. */
+  sweepVmops(): Promise<SweepResult>;
+  /** Deletes finished operations that are old or many. */
+  collectVmops(): Promise<{ readonly deleted: number }>;
 }
 
 /** Read-only questions of the CLI to what only a worker can reach. */

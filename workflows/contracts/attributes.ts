@@ -17,4 +17,5 @@ export const searchKeys = {
 } as const;
 
 /** Values of the search attribute `OpKind`. */
-export type OperationKind = 'template-swap' | 'template-swap-fleet' | 'lookup';
+export type OperationKind =
+  'template-swap' | 'template-swap-fleet' | 'lookup' | 'vm-operation' | 'vm-coordinator' | 'vmop-upkeep';

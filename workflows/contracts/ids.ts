@@ -40,6 +40,16 @@ export function targetKey(request: Pick<TemplateSwapRequest, 'target' | 'source'
   return `${request.target.version}@${request.source.sha256.toLowerCase()}`;
 }
 
+/** `vm/<namespace>/<vm>`: the coordinator of one VM; the lock on what happens to it. */
+export function vmCoordinatorId(namespace: string, vmName: string): string {
+  return `vm/${idSegment(namespace)}/${idSegment(vmName)}`;
+}
+
+/** `vmop/<namespace>/<uid>`: one VirtualMachineOperation object. */
+export function vmOperationId(namespace: string, uid: string): string {
+  return `vmop/${idSegment(namespace)}/${idSegment(uid)}`;
+}
+
 /** `lookup/<random>`: read-only questions to a far side. */
 export function lookupId(random: string): string {
   return `lookup/${random}`;

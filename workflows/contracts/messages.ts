@@ -14,4 +14,18 @@ export const messages = {
   endKeep: 'endKeep',
   /** Update: end the current wait for space and try at once. */
   retryNow: 'retryNow',
+  /** Update of `vmCoordinator`: an operation object exists. */
+  submit: 'submit',
+  /** Update of `vmCoordinator`: what a person asks; creates the operation object. */
+  request: 'request',
+  /** Update of `vmCoordinator`: end a stuck operation as failed. */
+  abandon: 'abandon',
+  /** Update of `vmCoordinator`: delete an operation object. */
+  cancelOperation: 'cancelOperation',
+  /** Signal to `vmCoordinator`: an operation object is being deleted or gone. */
+  opDeleted: 'opDeleted',
+  /** Signal to `vmCoordinator`: the workflow of an operation ended. */
+  opEnded: 'opEnded',
+  /** Signal to `vmOperation`: end now. */
+  takeDown: 'takeDown',
 } as const;

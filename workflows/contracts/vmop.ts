@@ -1,9 +1,9 @@
-import type { RunPolicy, VmPhase } from '../domain/vmop/applicability.ts';
-import type { OperationKind, VmopType } from '../domain/vmop/matrix.ts';
+import type { NotApplicable, RunPolicy, VmFacts, VmPhase } from '../domain/vmop/applicability.ts';
 import type { Decision } from '../domain/vmop/decide.ts';
+import type { OperationKind, VmopType } from '../domain/vmop/matrix.ts';
 import type { OperationStatus } from './status.ts';
 
-/** Group, version and plural of the resources this operation works with. */
+/** Group of the resources that people see, and of the layer below them. */
 export const virtualizationGroup = 'virtualization.deckhouse.io';
 export const internalGroup = 'internal.virtualization.deckhouse.io';
 
@@ -18,9 +18,27 @@ export const vmopKeys = {
   supersedes: 'vmflow.dev/supersedes',
   fence: 'vmflow.dev/fence',
   receipt: 'vmflow.dev/signal-receipt',
+  /** UID of the instance that ran when the signal was about to be sent; empty: none. */
+  pinnedInstance: 'vmflow.dev/pinned-instance',
+  requestedBy: 'vmflow.dev/requested-by',
+  reason: 'vmflow.dev/reason',
 } as const;
 
-export type VmopPhase = 'Pending' | 'InProgress' | 'Completed' | 'Failed' | 'Terminating' | 'Superseded';
+export const vmopPhases = ['Pending', 'InProgress', 'Completed', 'Failed', 'Terminating', 'Superseded'] as const;
+export type VmopPhase = (typeof vmopPhases)[number];
+
+/** Phases that no later write may change. */
+export function isTerminal(phase: string | undefined): boolean {
+  return phase === 'Completed' || phase === 'Failed' || phase === 'Superseded';
+}
+
+/** `spec` of a VirtualMachineOperation, immutable after its creation. */
+export interface VmopSpec extends OperationKind {
+  readonly virtualMachineName: string;
+  readonly migrate?: { readonly nodeSelector?: Readonly<Record<string, string>> };
+  readonly restore?: Readonly<Record<string, unknown>>;
+  readonly clone?: Readonly<Record<string, unknown>>;
+}
 
 /** One VirtualMachineOperation object, as much of it as decisions need. */
 export interface VmopRef extends OperationKind {
@@ -30,52 +48,98 @@ export interface VmopRef extends OperationKind {
   readonly vmName: string;
   /** ISO 8601, one-second resolution. */
   readonly createdAt: string;
-  readonly nodeSelector?: Readonly<Record<string, string>>;
-  /** Set when an earlier coordinator has accepted it. */
-  readonly seq?: number;
-  /** The user who created it, where known. */
+  /** Who asked for it, where that is known. */
   readonly by?: string;
 }
 
-/** Input of `vmCoordinator`, carried across continue-as-new. */
+export interface AcceptedOperation extends VmopRef {
+  /** Order of acceptance by the VM's coordinator; higher is newer. Also the fencing token of the operation's writes. */
+  readonly seq: number;
+}
+
+/** Input of `vmCoordinator`, the one who decides for a VM. */
 export interface CoordinatorInput {
   readonly namespace: string;
   readonly vmName: string;
+  /** Set by the run before this one. */
   readonly resume?: CoordinatorState;
 }
 
-export interface ActiveOperation extends VmopRef {
-  readonly seq: number;
-  readonly step: string;
+/**
+ * Where an accepted operation stands for its coordinator: `queued` until it is decided, then `running` until its workflow
+ * says that it ended.
+ */
+export type ActiveStage = 'queued' | 'running';
+
+export interface ActiveOperation extends AcceptedOperation {
+  readonly stage: ActiveStage;
+  /** Its workflow may have been ended by hand: decide and start it again. */
+  readonly again?: boolean;
+  /** Its object is being deleted or gone. */
+  readonly deleted?: boolean;
 }
 
 export interface CoordinatorState {
   readonly nextSeq: number;
   readonly active: readonly ActiveOperation[];
-  /** UIDs accepted lately, newest last. */
-  readonly recent: readonly string[];
+  /** UIDs accepted lately with their seq, oldest first. */
+  readonly recent: readonly (readonly [uid: string, seq: number])[];
 }
 
-/** Answer of the update `submit`. */
+/** Body of the update `submit`. */
+export interface Submission {
+  readonly op: VmopRef;
+  /** From the sweep: the operation has no running workflow. */
+  readonly again?: boolean;
+}
+
+/** Answer of the update `submit`. The same for every repeat. */
 export interface SubmitAnswer {
-  readonly accepted: boolean;
+  readonly accepted: true;
   readonly seq: number;
 }
 
 /** Body of the update `request`: what a person asks of a VM. */
-export interface VmRequest extends OperationKind {
-  readonly nodeSelector?: Readonly<Record<string, string>>;
+export interface VmRequest {
+  readonly spec: Omit<VmopSpec, 'virtualMachineName'>;
+  /** Name of the object; without it one is derived from the update's id. */
+  readonly name?: string;
   readonly dryRun?: boolean;
   readonly reason?: string;
   readonly by: string;
 }
 
+export interface OperationName {
+  readonly name: string;
+  readonly uid: string;
+}
+
 export type RequestAnswer =
-  | { readonly outcome: 'created'; readonly name: string; readonly uid: string; readonly supersedes: readonly string[] }
-  | { readonly outcome: 'in-progress'; readonly name: string; readonly uid: string }
+  | ({ readonly outcome: 'created'; readonly supersedes: readonly OperationName[] } & OperationName)
+  /** An equal operation is active already. */
+  | ({ readonly outcome: 'in-progress' } & OperationName)
   | { readonly outcome: 'already-so'; readonly phase: VmPhase }
   /** Only with `dryRun`. */
-  | { readonly outcome: 'would-create'; readonly supersedes: readonly string[] };
+  | { readonly outcome: 'would-create'; readonly supersedes: readonly OperationName[] };
+
+/** Body of the updates `abandon` and `cancelOperation`. */
+export interface OperationOrder {
+  readonly uid: string;
+  readonly reason?: string;
+  readonly by: string;
+}
+
+/** Body of the signals `opDeleted` and `opEnded` to a coordinator. */
+export interface OperationNote {
+  readonly uid: string;
+}
+
+/** Body of the signal `takeDown` to a `vmOperation`: end now, and who cleans up. */
+export type TakeDown =
+  /** The newcomer cleans up and writes the result. */
+  | { readonly kind: 'fence'; readonly by: OperationName }
+  | { readonly kind: 'abandon'; readonly by: string; readonly reason: string }
+  | { readonly kind: 'deleted' };
 
 export interface CoordinatorStatus extends OperationStatus {
   readonly active: readonly ActiveOperation[];
@@ -83,19 +147,68 @@ export interface CoordinatorStatus extends OperationStatus {
 
 /** Input of `vmOperation`. */
 export interface OperationInput {
-  readonly op: VmopRef & { readonly seq: number };
-  readonly vm?: { readonly uid: string; readonly runPolicy: RunPolicy; readonly phase: VmPhase };
-  readonly decision: Decision;
+  readonly op: AcceptedOperation;
+  readonly decision: Verdict;
+  /** UID of the VM that it was decided for; absent: there is none. */
+  readonly vmUid?: string;
+}
+
+/** What the coordinator found out about a newcomer. */
+export type Verdict =
+  | Decision
   /** The signal was sent by an earlier run: wait for the outcome only. */
-  readonly resume?: boolean;
-  readonly supersededPhase: 'Completed' | 'Superseded';
+  | { readonly kind: 'resume'; readonly pins: Pins }
+  /** The object is being deleted: clean up, release it. */
+  | { readonly kind: 'deleted' };
+
+/** What was there when the signal was about to be sent. */
+export interface Pins {
+  readonly vmUid: string;
+  /** Absent: nothing was running. */
+  readonly instanceUid?: string;
 }
 
 export interface OperationResult {
-  readonly phase: VmopPhase;
+  /** `fenced`: a newer operation took over and writes the result. `released`: the object was deleted. */
+  readonly outcome: 'Completed' | 'Failed' | 'fenced' | 'released';
   readonly reason: string;
   readonly message: string;
+  readonly supersededBy?: OperationName;
+  /** Whether the signal was sent and for what, as far as this run knows. */
+  readonly signalled: boolean;
+}
+
+export interface VmOperationStatus extends OperationStatus {
+  readonly op: AcceptedOperation;
+  readonly pins?: Pins;
+  readonly supersedes: readonly OperationName[];
+  readonly supersededBy?: OperationName;
+  /** What could take it over now, as people would type it. */
+  readonly supersedableBy: readonly string[];
+}
+
+/** Memo of a `vmOperation`: what lists show besides the search attributes. */
+export interface VmOperationMemo {
+  readonly type: VmopType;
+  readonly force: boolean;
+  readonly name: string;
+  readonly seq: number;
+  readonly supersedes: readonly string[];
   readonly supersededBy?: string;
 }
 
-export type { VmopType };
+/** Reasons of the condition `Completed` with status False on a failed operation. */
+export type FailedReason =
+  | NotApplicable
+  | 'VirtualMachineNotFound'
+  | 'NotApplicableForLiveMigrationPolicy'
+  | 'NotReadyToBeExecuted'
+  | 'OtherMigrationInProgress'
+  | 'Aborted'
+  | 'TargetUnschedulable'
+  | 'TargetDiskError'
+  | 'NotConverging'
+  | 'Failed'
+  | 'OperationFailed';
+
+export type { RunPolicy, VmFacts, VmPhase, VmopType };

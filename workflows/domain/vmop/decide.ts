@@ -16,19 +16,21 @@ export type Decision =
 
 /**
  * What happens to a newcomer: the one rule of admission, of the coordinator and of the gate before execution. Pure and total.
- * Both the matrix and the applicability are looked at before any incumbent is touched.
+ * Both the matrix and the applicability are looked at before any incumbent is touched. `tookOver`: what the newcomer has taken
+ * over already, before a crash; it counts as if it were still there.
  */
 export function decide(
   incumbents: readonly Incumbent[],
   newcomer: OperationKind,
   vmName: string,
   vm: VmFacts | undefined,
+  tookOver: readonly OperationKind[] = [],
 ): Decision {
   const blocker = incumbents.find((incumbent) => !canSupersede(incumbent, newcomer));
   if (blocker !== undefined)
     return { kind: 'reject', incumbent: blocker, message: rejection(blocker, newcomer, vmName) };
   if (vm === undefined) return { kind: 'vmNotFound', message: `there is no VirtualMachine "${vmName}"` };
-  const reason = notApplicable(newcomer, vm, incumbents);
+  const reason = notApplicable(newcomer, vm, [...incumbents, ...tookOver]);
   if (reason !== undefined)
     return { kind: 'notApplicable', reason, message: inapplicable(reason, newcomer, vmName, vm) };
   return incumbents.length === 0 ? { kind: 'run' } : { kind: 'supersede', incumbents };
