@@ -1,3 +1,4 @@
+import type { Client } from '@temporalio/client';
 import type { ControlActivities, TransferActivities } from '../workflows/contracts/activities.ts';
 import type { Config } from './config.ts';
 import type { ErrorTranslator } from './failures.ts';
@@ -16,6 +17,10 @@ import { createSources, toSourceOperationError, type Log } from './template/sour
 import { createSwapNames } from './template/swap-names.ts';
 import { validateTemplateSwap, validateTemplateSwapFleet } from './template/validate.ts';
 import { createVerifyProd } from './template/verify-prod.ts';
+import { toClusterOperationError } from './kubernetes/operation-error.ts';
+import type { Cluster } from './kubernetes/port.ts';
+import { noCluster } from './vmop/deps.ts';
+import { createVmopActivities } from './vmop/index.ts';
 import { toVSphereOperationError } from './vsphere/operation-error.ts';
 import type { VSphere } from './vsphere/port.ts';
 
@@ -23,13 +28,21 @@ import type { VSphere } from './vsphere/port.ts';
 export interface ActivityDeps {
   readonly config: Config;
   readonly vsphere: VSphere;
+  /** Absent: no `cluster` in `vmflow.yaml`. */
+  readonly cluster?: Cluster;
+  /** For activities that end or look at other workflows. */
+  readonly temporal: Client;
   readonly log: Log;
   readonly identity: WorkerIdentity;
   readonly liveness?: Liveness;
 }
 
 /** How the errors of each far side become failures of the contract. */
-export const errorTranslators: readonly ErrorTranslator[] = [toVSphereOperationError, toSourceOperationError];
+export const errorTranslators: readonly ErrorTranslator[] = [
+  toVSphereOperationError,
+  toClusterOperationError,
+  toSourceOperationError,
+];
 
 /** Short activities: what a control worker registers. */
 export function createControlActivities(deps: ActivityDeps): ControlActivities {
@@ -47,6 +60,11 @@ export function createControlActivities(deps: ActivityDeps): ControlActivities {
     verifyProd: createVerifyProd(template),
     destroyTemp: createDestroyTemp(template),
     destroyRollback: createDestroyRollback(template),
+    ...createVmopActivities({
+      cluster: deps.cluster ?? noCluster(deps.config.path),
+      settings: deps.config.file.operations,
+      temporal: deps.temporal,
+    }),
     ...createLookup(deps, deps.identity),
   };
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
+import { Client } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { FailureMapper } from '../activities/failures.ts';
@@ -10,6 +11,7 @@ import {
   type ActivityDeps,
 } from '../activities/index.ts';
 import { loadConfig, secretFileWarnings } from '../activities/config.ts';
+import { createCluster } from '../activities/kubernetes/client-node-adapter.ts';
 import { createVSphere } from '../activities/vsphere/vsphere-adapter.ts';
 import { transferQueueOf } from '../workflows/contracts/task-queues.ts';
 import { workflowBundlePath } from './bundle.ts';
@@ -43,10 +45,13 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
   const { connectionOptions, namespace } = loadClientConnectConfig();
   const connection = await NativeConnection.connect(connectionOptions);
   const vsphere = createVSphere({ allowInsecureTls: settings.allowInsecureTls, log });
+  const cluster = config.file.cluster === undefined ? undefined : createCluster({ ...config.file.cluster, log });
   const liveness = new ConnectionLiveness(connection);
   const deps: ActivityDeps = {
     config,
     vsphere,
+    ...(cluster === undefined ? {} : { cluster }),
+    temporal: new Client({ connection, namespace: namespace ?? 'vmflow' }),
     liveness,
     identity: { buildId: settings.buildId, sdk: sdkVersion },
     log: { warn: (message, facts) => log.warn(facts ?? {}, message) },
@@ -70,6 +75,7 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
   } finally {
     liveness.stop();
     await vsphere.close();
+    await cluster?.close();
     await connection.close();
   }
 }

@@ -5,7 +5,7 @@ import { sameWireName, toWireName } from '../../workflows/domain/template/names.
 import { OperationError } from '../failures.ts';
 import { lastBeat, pause, whileBeating } from '../heartbeat.ts';
 import { toFaultInfo } from '../vsphere/fault-info.ts';
-import { isNameTaken } from '../vsphere/operation-error.ts';
+import { isNameTaken, toVSphereOperationError } from '../vsphere/operation-error.ts';
 import type { VSphereSession } from '../vsphere/port.ts';
 import { onVCenter } from '../vsphere/on-vcenter.ts';
 import type { TemplateDeps } from './deps.ts';
@@ -77,7 +77,7 @@ class NameSwap {
           if (await this.#stepIn()) return;
           break;
         case 'give-back':
-          await this.#giveBack(new Error(`the new template ${next.value} is no longer under its temp name`));
+          await this.#giveBack(reobserve(`the new template ${next.value} is no longer "${this.#input.from}"`));
           break;
         case 'plan-again':
           throw reobserve(`the names moved on (${old.value} ${oldName}, ${next.value} ${nextName})`);
@@ -165,14 +165,7 @@ class NameSwap {
       }
     }
     this.#absentSince = undefined;
-    throw new OperationError(
-      'Unavailable',
-      `swap rolled back: ${messageOf(primary)}; "${scope.names.prod}" is the old template again`,
-      {
-        code: 'SWAP_ROLLED_BACK',
-        primary: toFaultInfo(primary),
-      },
-    );
+    throw rolledBack(primary, scope.names.prod);
   }
 
   async #isBack(): Promise<boolean> {
@@ -224,6 +217,23 @@ class NameSwap {
     if (sameWireName(name, toWireName(this.#input.scope.names.prod))) return 'prod';
     return sameWireName(name, toWireName(this.#input.from)) ? 'from' : 'other';
   }
+}
+
+/**
+ * As final as the refusal itself. It ends the activity either way: each further try takes the name away for a moment, so the
+ * workflow counts them, and hears a cancellation in between.
+ */
+function rolledBack(primary: unknown, prod: string): OperationError {
+  const known = primary instanceof OperationError ? primary : toVSphereOperationError(primary);
+  const type =
+    known === undefined || (known.retryable && known.type === 'Unauthenticated') ? 'Unavailable' : known.type;
+  return new OperationError(type, `swap rolled back: ${messageOf(primary)}; "${prod}" is the template it was before`, {
+    code: 'SWAP_ROLLED_BACK',
+    primary: known?.details.primary ?? toFaultInfo(primary),
+    ...(known?.details.next === undefined ? {} : { next: known.details.next }),
+    retryable: false,
+    cause: primary,
+  });
 }
 
 function messageOf(err: unknown): string {

@@ -194,6 +194,13 @@ export interface IntakeResult {
   readonly tookOver: readonly OperationKind[];
 }
 
+/** What a coordinator needs to answer a person. */
+export interface VmLook {
+  readonly vm?: VmFacts;
+  /** UIDs of the operations that are over. */
+  readonly ended: readonly string[];
+}
+
 export interface CreateVmopInput {
   readonly namespace: string;
   readonly name: string;
@@ -261,6 +268,12 @@ export interface VmopActivities {
   listActiveVmops(vm: { readonly namespace: string; readonly vmName: string }): Promise<ActiveList>;
   /** First status, sequence number, label and event of a newcomer; reads the VM and looks which incumbents are over. */
   intake(input: IntakeInput): Promise<IntakeResult>;
+  /** The VM now, and which of these operations are over; read only. */
+  lookAtVm(input: {
+    readonly namespace: string;
+    readonly vmName: string;
+    readonly operations: readonly AcceptedOperation[];
+  }): Promise<VmLook>;
   /** Fails with `Refused` or `InvalidRequest` when the API server refuses the object. */
   createVmop(input: CreateVmopInput): Promise<VmopRef>;
   /** Deletes the object; true: it was there. */
@@ -271,8 +284,8 @@ export interface VmopActivities {
   awaitMigratable(input: OperationScope): Promise<Refusal | undefined>;
   /** Claims the VM (fencing token), remembers what runs on it, protects the object. */
   pin(input: PinInput): Promise<Pins | Refusal>;
-  /** The one write that makes the VM change. Sent at most once per operation. */
-  sendSignal(input: SignalInput): Promise<void>;
+  /** The one write that makes the VM change. Sent at most once per operation. Answers what it acted on. */
+  sendSignal(input: SignalInput): Promise<Pins>;
   /** Says on the object that the signal was sent, then waits for its proof. Heartbeats. */
   awaitOutcome(input: SignalInput): Promise<OutcomeResult>;
   /** Writes the final status unless there is one already, then releases the object. */
@@ -291,7 +304,7 @@ export interface LookupActivities {
 }
 
 /** Everything a control worker registers. */
-export type ControlActivities = TemplateActivities & LookupActivities;
+export type ControlActivities = TemplateActivities & VmopActivities & LookupActivities;
 /** Everything a transfer worker registers. */
 export type TransferActivities = TemplateTransferActivities & Pick<OvaLookupActivities, 'lookupOva'>;
 

@@ -77,6 +77,8 @@ export interface ActiveOperation extends AcceptedOperation {
   readonly again?: boolean;
   /** Its object is being deleted or gone. */
   readonly deleted?: boolean;
+  /** UIDs of what it was told to take over. */
+  readonly supersedes?: readonly string[];
 }
 
 export interface CoordinatorState {
@@ -132,6 +134,8 @@ export interface OperationOrder {
 /** Body of the signals `opDeleted` and `opEnded` to a coordinator. */
 export interface OperationNote {
   readonly uid: string;
+  /** With `opEnded`: a newer operation took over and still has to write the result. */
+  readonly fenced?: boolean;
 }
 
 /** Body of the signal `takeDown` to a `vmOperation`: end now, and who cleans up. */

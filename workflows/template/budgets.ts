@@ -1,32 +1,5 @@
 import type { ActivityOptions } from '@temporalio/workflow';
-import { retryableFailureTypes, type FailureType } from '../contracts/failures.ts';
-
-/** Types that end an activity at once; the activity itself marks special cases non-retryable too. */
-const finalTypes: FailureType[] = [
-  'InvalidRequest',
-  'NotFound',
-  'Forbidden',
-  'Unauthenticated',
-  'Refused',
-  'Foreign',
-  'NoSpace',
-  'CleanupFailed',
-];
-
-function retry(
-  first: string,
-  cap: string,
-  coefficient: number,
-  attempts?: number,
-): NonNullable<ActivityOptions['retry']> {
-  return {
-    initialInterval: first as '1s',
-    maximumInterval: cap as '30s',
-    backoffCoefficient: coefficient,
-    nonRetryableErrorTypes: finalTypes.filter((type) => !retryableFailureTypes.includes(type)),
-    ...(attempts === undefined ? {} : { maximumAttempts: attempts }),
-  };
-}
+import { retry } from '../shared/retry.ts';
 
 /** What changes something has come to its end, and cleaned up, before a cancelled swap goes on. */
 const untilItEnded = { cancellationType: 'WAIT_CANCELLATION_COMPLETED' } as const;

@@ -1,0 +1,33 @@
+import type { VmopActivities } from '../../workflows/contracts/activities.ts';
+import { createCollect } from './collect.ts';
+import { createCreateVmop, createDeleteVmop } from './create-vmop.ts';
+import type { VmopDeps } from './deps.ts';
+import { createFinish, createRelease } from './finish.ts';
+import { createIntake, createLookAtVm } from './intake.ts';
+import { createListActive } from './list-active.ts';
+import { createAwaitMigratable } from './migratable.ts';
+import { createAwaitOutcome } from './outcome.ts';
+import { createPin } from './pin.ts';
+import { createSendSignal } from './signal.ts';
+import { createSweep } from './sweep.ts';
+import { createTakeOver } from './take-over.ts';
+
+/** The activities of VM operations. */
+export function createVmopActivities(deps: VmopDeps): VmopActivities {
+  return {
+    listActiveVmops: createListActive(deps),
+    intake: createIntake(deps),
+    lookAtVm: createLookAtVm(deps),
+    createVmop: createCreateVmop(deps),
+    deleteVmop: createDeleteVmop(deps),
+    takeOver: createTakeOver(deps),
+    awaitMigratable: createAwaitMigratable(deps),
+    pin: createPin(deps),
+    sendSignal: createSendSignal(deps),
+    awaitOutcome: createAwaitOutcome(deps),
+    finishVmop: createFinish(deps),
+    releaseVmop: createRelease(deps),
+    sweepVmops: createSweep(deps),
+    collectVmops: createCollect(deps),
+  };
+}

@@ -1,0 +1,103 @@
+import { Context } from '@temporalio/activity';
+import { WithStartWorkflowOperation, type Client, type Workflow } from '@temporalio/client';
+import pLimit from 'p-limit';
+import type { SweepResult, VmopActivities } from '../../workflows/contracts/activities.ts';
+import { vmCoordinatorId, vmOperationId } from '../../workflows/contracts/ids.ts';
+import { messages } from '../../workflows/contracts/messages.ts';
+import type { CoordinatorInput, OperationNote, Submission, SubmitAnswer } from '../../workflows/contracts/vmop.ts';
+import { whileBeating } from '../heartbeat.ts';
+import { resources } from '../kubernetes/resources.ts';
+import type { VmopDeps } from './deps.ts';
+import { byAcceptance } from './list-active.ts';
+import { abortMigration } from './migrations.ts';
+import { hasEnded, vmopOf, type Vmop } from './objects.ts';
+
+/** An operation this young is on its way to its coordinator. */
+const graceMs = 10_000;
+const sideBySide = 8;
+
+/**
+ * Brings active operations that have no running workflow back to their coordinators, and deletes migrations whose operation is
+ * over or gone. It never acts on a VM itself.
+ */
+export function createSweep(deps: VmopDeps): VmopActivities['sweepVmops'] {
+  return async (): Promise<SweepResult> => {
+    let active = 0;
+    return await whileBeating(
+      () => ({ active }),
+      async () => {
+        const { cluster, temporal } = deps;
+        // Migrations first: an operation that is missing afterwards was missing when its migration was seen.
+        const migrations = await cluster.list(resources.migration);
+        const vmops = (await cluster.list(resources.vmop)).map((object) => vmopOf(object));
+        const open = vmops.filter((vmop) => !vmop.isTerminal).sort(byAcceptance);
+        active = open.length;
+        const lost = await withoutWorkflow(temporal, open);
+        const limit = pLimit(sideBySide);
+        await Promise.all(lost.map((vmop) => limit(() => bringBack(temporal, vmop))));
+        const byUid = new Map(vmops.map((vmop) => [vmop.ref.uid, vmop]));
+        const orphans = migrations.filter((migration) => {
+          const owner = migration.metadata.ownerReferences?.find(({ kind }) => kind === resources.vmop.kind);
+          if (owner === undefined || migration.metadata.deletionTimestamp !== undefined) return false;
+          const vmop = byUid.get(owner.uid);
+          return vmop === undefined || (vmop.isTerminal && !hasEnded(migration));
+        });
+        for (const orphan of orphans) await abortMigration(cluster, orphan);
+        return { active, resubmitted: lost.length, migrationsDeleted: orphans.length };
+      },
+    );
+  };
+}
+
+/** A list of what runs is cheap but late: what it lacks is asked for one by one. */
+async function withoutWorkflow(temporal: Client, open: readonly Vmop[]): Promise<readonly Vmop[]> {
+  const old = open.filter(({ ref }) => Date.now() - Date.parse(ref.createdAt) > graceMs);
+  if (old.length === 0) return [];
+  const running = new Set<string>();
+  const query = `WorkflowType = 'vmOperation' AND ExecutionStatus = 'Running'`;
+  for await (const { workflowId } of temporal.workflow.list({ query })) running.add(workflowId);
+  const limit = pLimit(sideBySide);
+  const checked = await Promise.all(
+    old
+      .filter((vmop) => vmop.isDeleting || !running.has(vmOperationId(vmop.ref.namespace, vmop.ref.uid)))
+      .map((vmop) => limit(async () => ({ vmop, runs: await isRunning(temporal, vmop) }))),
+  );
+  return checked.filter(({ vmop, runs }) => vmop.isDeleting || !runs).map(({ vmop }) => vmop);
+}
+
+async function isRunning(temporal: Client, { ref }: Vmop): Promise<boolean> {
+  const handle = temporal.workflow.getHandle(vmOperationId(ref.namespace, ref.uid));
+  try {
+    return (await handle.describe()).status.name === 'RUNNING';
+  } catch (err) {
+    if (err instanceof Error && err.name === 'WorkflowNotFoundError') return false;
+    throw err;
+  }
+}
+
+async function bringBack(temporal: Client, { ref, isDeleting }: Vmop): Promise<void> {
+  const { namespace, vmName } = ref;
+  const workflowId = vmCoordinatorId(namespace, vmName);
+  const input: CoordinatorInput = { namespace, vmName };
+  const { taskQueue } = Context.current().info;
+  if (isDeleting) {
+    await temporal.workflow.signalWithStart<Workflow, [OperationNote]>('vmCoordinator', {
+      taskQueue,
+      workflowId,
+      args: [input],
+      signal: messages.opDeleted,
+      signalArgs: [{ uid: ref.uid }],
+    });
+    return;
+  }
+  const operation = new WithStartWorkflowOperation<Workflow>('vmCoordinator', {
+    taskQueue,
+    workflowId,
+    args: [input],
+    workflowIdConflictPolicy: 'USE_EXISTING',
+  });
+  await temporal.workflow.executeUpdateWithStart<Workflow, SubmitAnswer, [Submission]>(messages.submit, {
+    args: [{ op: ref, again: true }],
+    startWorkflowOperation: operation,
+  });
+}
