@@ -30,3 +30,12 @@ export async function waitFor<T>(
   } while (performance.now() < until);
   throw new Error(`waited ${timeoutMs} ms for ${what}`, { cause });
 }
+
+/** Fails as soon as the probe is false within the time: what must not happen hasn't. */
+export async function stays(what: string, probe: () => boolean | Promise<boolean>, forMs: number): Promise<void> {
+  const until = performance.now() + forMs;
+  do {
+    if (!(await probe())) throw new Error(`not ${what} any more`);
+    await sleep(50);
+  } while (performance.now() < until);
+}

@@ -1,0 +1,3 @@
+import { takeOverScenarios } from '../../support/vm-takeovers.ts';
+
+takeOverScenarios('Completed');
