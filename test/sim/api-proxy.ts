@@ -25,9 +25,9 @@ export interface ApiProxy {
   readonly certPem: string;
   addRule(rule: Rule): RuleHandle;
   /** Answers matching calls with an error of the API. */
-  refuse(when: string | When, code: number, reason?: string): RuleHandle;
+  refuse(when: When, code: number, reason?: string): RuleHandle;
   /** Holds the next matching call before it is passed on or, with `answer`, after the API server carried it out. */
-  hold(when: string | Omit<When, 'times'>, at?: 'call' | 'answer'): Hold;
+  hold(when: Omit<When, 'times'>, at?: 'call' | 'answer'): Hold;
   clearRules(): void;
   /** Named as rules name them: `<verb> <plural>[/status]`. */
   requests(): readonly RecordedRequest[];
@@ -78,12 +78,12 @@ export async function startApiProxy(target: string): Promise<ApiProxy> {
     refuse: (when, code, reason) =>
       refusals.add({
         times: Infinity,
-        ...asWhen(when),
+        ...when,
         action: 'refuse',
         code,
         ...(reason === undefined ? {} : { reason }),
       }),
-    hold: (when, at = 'call') => holdNext(rules, asWhen(when), at),
+    hold: (when, at = 'call') => holdNext(rules, when, at),
     clearRules() {
       rules.clear();
       refusals.clear();
@@ -156,8 +156,4 @@ function apiVerb(method: string, url: string): string {
   const reading = searchParams.get('watch') === null ? (name === undefined ? 'list' : 'get') : 'watch';
   const verb = verbs[method] ?? reading;
   return `${verb} ${plural}${subresource === undefined ? '' : `/${subresource}`}`;
-}
-
-function asWhen<W extends { readonly method: string }>(when: string | W): W | { readonly method: string } {
-  return typeof when === 'string' ? { method: when } : when;
 }
