@@ -43,7 +43,12 @@ export function createFinalizeTemp(deps: TemplateDeps): TemplateActivities['fina
 
 async function finalize(session: VSphereSession, input: FinalizeInput, fence: Fence): Promise<void> {
   const before = await read(session, input);
-  if (before.props.get('config.template') === true) return;
+  if (before.props.get('config.template') === true) {
+    // Of an earlier run: what it lacks can't be made up for any more, but it must not be swapped in unseen.
+    verify(before, input);
+    await attachTags(session, input, fence);
+    return;
+  }
   const settings = settingsFor(before, input);
   if (settings !== undefined) await reconfigure(session, input, settings, fence);
   await attachTags(session, input, fence);
@@ -107,7 +112,7 @@ function verify({ props }: ObjectContent, input: FinalizeInput): void {
   if (problems.length === 0) return;
   throw new OperationError(
     'Refused',
-    `the imported VM ${input.vm.value} is not as it should be: ${problems.join('; ')}; it was not made a template`,
+    `the imported VM ${input.vm.value} is not as it should be: ${problems.join('; ')}; it was not swapped in`,
     {
       code: 'IMPORT_NOT_AS_WANTED',
     },
@@ -130,15 +135,17 @@ function isMarked(vm: ObjectContent, marker: ReadonlyMap<string, string>): boole
   return [...marker].every(([key, value]) => (values.get(key) ?? '') === value);
 }
 
-function readyMarker(vm: ObjectContent, { scope }: FinalizeInput): ReadonlyMap<string, string> {
+function readyMarker(vm: ObjectContent, { scope, replaces }: FinalizeInput): ReadonlyMap<string, string> {
   const product = field(vm.props.get('summary.config.product'), 'version');
-  const current = readMarker(extraConfigOf(vm));
+  const current = readMarker(extraConfigOf(vm), vm.ref.value);
   return markerEntries({
     prod: scope.names.prod,
     opId: current?.opId === undefined || current.opId === '' ? scope.opId : current.opId,
     version: scope.target.version,
     sha256: scope.target.sha256,
     state: 'ready',
+    vm: vm.ref.value,
+    ...(replaces === undefined ? {} : { replaces: replaces.value }),
     ...(product === undefined || product === scope.target.version ? {} : { product }),
   });
 }

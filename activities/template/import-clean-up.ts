@@ -51,7 +51,7 @@ export async function isVerifiedImport(
     );
     if (content === undefined) return false;
     const { props } = content;
-    const marker = readMarker(list(props.get('config.extraConfig')) as { key: string; value: unknown }[]);
+    const marker = readMarker(list(props.get('config.extraConfig')) as { key: string; value: unknown }[], vm.value);
     const found = list(props.get('config.hardware.device')).filter(
       (device) => field(device, '_type') === 'VirtualDisk',
     );

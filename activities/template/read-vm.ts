@@ -25,7 +25,7 @@ export interface ReadVm {
 /** A VM's properties as an observation. `serverTime` makes its age known. */
 export function readVm(content: ObjectContent, serverTime: string | undefined): ReadVm {
   const { ref, props } = content;
-  const marker = readMarker(list(props.get('config.extraConfig')) as { key: string; value: unknown }[]);
+  const marker = readMarker(list(props.get('config.extraConfig')) as { key: string; value: unknown }[], ref.value);
   const { version, warning } = versionOf({
     marker,
     productVersion: field(props.get('summary.config.product'), 'version'),
@@ -50,8 +50,8 @@ export function readVm(content: ObjectContent, serverTime: string | undefined): 
   };
 }
 
-function bare({ prod, opId, version, sha256, state }: FullMarker): NonNullable<ObservedVm['marker']> {
-  return { prod, opId, version, sha256, state };
+function bare({ prod, opId, version, sha256, state, replaces }: FullMarker): NonNullable<ObservedVm['marker']> {
+  return { prod, opId, version, sha256, state, ...(replaces === undefined ? {} : { replaces }) };
 }
 
 function ageOf(created: unknown, serverTime: string): number | undefined {

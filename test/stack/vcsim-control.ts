@@ -73,10 +73,13 @@ export interface VcsimVmSpec {
   readonly poweredOn?: boolean;
   readonly snapshot?: string;
   readonly annotation?: string;
+  /** `$ref` in a value becomes the VM's own reference. */
   readonly extraConfig?: Readonly<Record<string, string>>;
   /** Product version of its vApp configuration. */
   readonly version?: string;
   readonly diskMiB?: number;
+  /** Inventory path of the network that its card is on; without it there is none. */
+  readonly network?: string;
 }
 
 export interface VcsimVm {

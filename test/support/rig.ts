@@ -209,11 +209,13 @@ export class Scenario {
     name: string,
     version: string | undefined,
     marker?: Readonly<Record<string, string>>,
+    network = '/DC0/network/VM Network',
   ): Promise<string> {
     return await this.rig.vcsim.control.createVm({
       name,
       folder: this.folder,
       template: true,
+      network,
       ...(version === undefined ? {} : { version }),
       ...(marker === undefined ? {} : { extraConfig: marker }),
     });
@@ -231,6 +233,7 @@ export class Scenario {
       'templateSwap.version': version,
       'templateSwap.sha256': sha256,
       'templateSwap.state': state,
+      ...(state === 'ready' ? { 'templateSwap.vm': '$ref' } : {}),
       ...more,
     };
   }

@@ -86,6 +86,8 @@ export interface FinalizeInput {
   readonly scope: SwapScope;
   readonly vm: MoRef;
   readonly network: MoRef;
+  /** The template that is in use: it becomes the previous one. */
+  readonly replaces?: MoRef;
   /** Absent when the import was done by an earlier run. */
   readonly disks?: number;
   readonly disableSecureBoot: boolean;

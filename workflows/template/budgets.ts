@@ -12,6 +12,8 @@ export const budgets = {
   preflight: { startToCloseTimeout: '60s', retry: retry('1s', '30s', 2, 10) },
   /** Two calls. Asked often: gives up late. */
   observe: { startToCloseTimeout: '30s', retry: retry('1s', '15s', 2, 20) },
+  /** The look after a rename whose outcome isn't known: the production name may be absent, so it is never given up. */
+  patientLook: { startToCloseTimeout: '30s', retry: retry('1s', '15s', 2) },
   /** The last look of a swap that failed: it must not hold the verdict back for long. */
   lastLook: { startToCloseTimeout: '10s', retry: retry('500ms', '2s', 2, 3) },
   /** Download and hash of a large file over a slow line. */
@@ -50,8 +52,14 @@ export const maxRounds = 12;
 /** A full datastore is emptied by people: look again every five minutes. */
 export const capacityRetryMs = 5 * 60_000;
 
-/** While the production name is absent nothing else matters: look again at once, then every five seconds. */
-export const absentRetryMs = 1_000;
+/**
+ * While the production name is absent nothing else matters: look again at once. What stays refused is looked at every minute,
+ * so that the history has room for days of it.
+ */
+export const absentRetry = { firstMs: 1_000, longestMs: 60_000 } as const;
+
+/** Tries of the two renames while the second is refused: a host in trouble is waited for a minute and a half. */
+export const refusedRenames = { tries: 8, firstPauseMs: 1_000, longestPauseMs: 30_000 } as const;
 
 /** An import lease that nobody feeds ends after about five minutes (vSphere's default). */
 export const defaultLeaseTimeoutS = 300;

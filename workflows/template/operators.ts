@@ -10,18 +10,19 @@ import {
 import { messages } from '../contracts/messages.ts';
 import type { EnsureAnswer, EnsureTarget, OperatorNote, Retarget, TemplateSwapStatus } from '../contracts/template.ts';
 import { isEnd, type Phase } from '../domain/template/phases.ts';
+import { retargetProblem } from '../domain/template/shape.ts';
 import type { SwapState } from './swap-state.ts';
 
 /** Why the keeping of the previous version ended. */
-type KeepingEnd = 'undo' | 'elapsed' | 'pruned' | 'retargeted' | 'cancelled';
+export type KeepingEnd = 'undo' | 'elapsed' | 'pruned' | 'retargeted' | 'cancelled';
 
 /** What people may ask of a running swap, and how the swap hears it. */
 export interface Operators {
   readonly isRetargeting: boolean;
   /** Runs work that a new target or a cancellation may interrupt. */
   interruptible<T>(work: () => Promise<T>): Promise<T>;
-  /** Applies a new target if one came; true if so. */
-  takeRetarget(state: SwapState): boolean;
+  /** The new target if one came. From then on another may be asked for. */
+  takeRetarget(): Retarget | undefined;
   retryRequested(timeoutMs: number): Promise<void>;
   keepingEnds(timeoutMs: number): Promise<KeepingEnd>;
 }
@@ -51,8 +52,10 @@ export function listenToOperators(state: SwapState): Operators {
     },
     {
       description: 'Start this swap, or join it when it is for the same version and digest',
-      validator: (wanted: EnsureTarget) => {
+      validator: (wanted: Partial<EnsureTarget> | null) => {
         const { version, sha256 } = state.target;
+        if (typeof wanted?.version !== 'string' || typeof wanted.sha256 !== 'string')
+          throw refused('TARGET_MISSING', 'say what is wanted: { "version": "…", "sha256": "…" }');
         if (wanted.version === version && wanted.sha256.toLowerCase() === sha256) return;
         throw refused(
           'SWAP_RUNNING',
@@ -81,7 +84,12 @@ export function listenToOperators(state: SwapState): Operators {
           );
         if (asked.retarget !== undefined)
           throw refused('RETARGETING', `${state.path} is already changing to ${asked.retarget.target.version}`);
-        requireSource(wanted);
+        const problem = retargetProblem(wanted);
+        if (problem !== undefined)
+          throw refused(
+            'RETARGET_INVALID',
+            `a new target needs source { kind, path or url, sha256 }, target { version } and by: ${problem}`,
+          );
       },
     },
   );
@@ -146,13 +154,10 @@ export function listenToOperators(state: SwapState): Operators {
         running = undefined;
       }
     },
-    takeRetarget(current) {
-      if (asked.retarget === undefined) return false;
-      const { source, target, by } = asked.retarget;
-      current.warn(`changed from ${current.target.version} to ${target.version} on request of ${by}`);
-      current.aimAt({ ...current.request, source, target });
+    takeRetarget() {
+      const wanted = asked.retarget;
       asked.retarget = undefined;
-      return true;
+      return wanted;
     },
     async retryRequested(timeoutMs) {
       asked.retryNow = false;
@@ -177,15 +182,7 @@ function refused(code: string, message: string): ApplicationFailure {
   return ApplicationFailure.create({ type: 'Refused', message, nonRetryable: true, details: [{ code }] });
 }
 
-function requireSource(wanted: Partial<Retarget>): void {
-  const isComplete =
-    wanted.source !== undefined &&
-    typeof wanted.target?.version === 'string' &&
-    /^[0-9a-fA-F]{64}$/.test(wanted.source.sha256);
-  if (!isComplete)
-    throw refused('RETARGET_INVALID', 'a new target needs source { kind, path or url, sha256 } and target { version }');
-}
-
-function requireName(note: Partial<OperatorNote>): void {
-  if (typeof note.by !== 'string' || note.by === '') throw refused('BY_MISSING', 'say who asks: { "by": "your name" }');
+function requireName(note: Partial<OperatorNote> | null | undefined): void {
+  if (typeof note?.by !== 'string' || note.by === '')
+    throw refused('BY_MISSING', 'say who asks: { "by": "your name" }');
 }

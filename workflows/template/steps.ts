@@ -14,8 +14,11 @@ import type { SwapState } from './swap-state.ts';
 
 type Step = (state: SwapState, seen: Observation) => Promise<Observation>;
 
+/** What is done one by one: the actions of a plan, and the way back. */
+type SwapStep = Action | 'undo' | 'destroyUndone';
+
 /** How each action is carried out: one activity that ends with a new observation. */
-const steps: Readonly<Record<Action | 'undo', Step>> = {
+const steps: Readonly<Record<SwapStep, Step>> = {
   restore: async (state, seen) => {
     const result = await control<TemplateActivities>(
       budgets.swapNames,
@@ -43,7 +46,7 @@ const steps: Readonly<Record<Action | 'undo', Step>> = {
     });
     state.renamed = 'promoted';
     noteGap(state, result.gapMs);
-    if (seen.rollback !== undefined) rememberPrevious(state, seen.rollback);
+    if (seen.rollback !== undefined && madeWay(seen.rollback, seen.temp)) rememberPrevious(state, seen.rollback);
     return result.observation;
   },
 
@@ -60,18 +63,22 @@ const steps: Readonly<Record<Action | 'undo', Step>> = {
   finalize: async (state, seen) => {
     const { disableSecureBoot, annotation } = state.options;
     const { network, tagIds } = must(state.placement, 'placement');
-    return await control<TemplateActivities>(
+    const vm = must(seen.temp, 'temp').ref;
+    const observation = await control<TemplateActivities>(
       budgets.finalizeTemp,
       `finish ${state.names.temp}: settings, tags, marker, template flag`,
     ).finalizeTemp({
       scope: state.scope,
-      vm: must(seen.temp, 'temp').ref,
+      vm,
       network,
       disableSecureBoot,
       tagIds,
-      ...(state.imported === undefined ? {} : { disks: state.imported.disks }),
+      ...(seen.prod === undefined ? {} : { replaces: seen.prod.ref }),
+      ...(state.imported?.entity.value === vm.value ? { disks: state.imported.disks } : {}),
       ...(annotation === undefined ? {} : { annotation }),
     });
+    state.checked = vm.value;
+    return observation;
   },
 
   swap: async (state, seen) => {
@@ -127,18 +134,21 @@ const steps: Readonly<Record<Action | 'undo', Step>> = {
       from: names.rollback,
     });
     state.gapMs = swapped.gapMs ?? state.gapMs;
-    rememberPrevious(state, current);
-    const input = destroyInput(state, current.ref, names.temp);
+    return swapped.observation;
+  },
+
+  destroyUndone: async (state, seen) => {
+    const input = destroyInput(state, must(seen.temp, 'temp').ref, state.names.temp);
     const result = await control<TemplateActivities>(
       budgets.destroyRollback,
-      `destroy the undone template ${names.temp}`,
+      `destroy the undone template ${state.names.temp}`,
     ).destroyTemp(input);
     return result.observation;
   },
 };
 
 /** Carries one action out and returns what was seen at its end. */
-export async function carryOut(action: Action | 'undo', state: SwapState, seen: Observation): Promise<Observation> {
+export async function carryOut(action: SwapStep, state: SwapState, seen: Observation): Promise<Observation> {
   return await steps[action](state, seen);
 }
 
@@ -185,8 +195,18 @@ function noteGap(state: SwapState, gapMs: number | undefined): void {
     state.warn(`the production name was missing for ${Math.round(gapMs)} ms, longer than ${maxGapMs} ms`);
 }
 
+/** A new template names the one it takes the place of; without a name, the one under the rollback name is believed. */
+function madeWay(rollback: ObservedVm, next: ObservedVm | undefined): boolean {
+  const replaces = next?.marker?.replaces;
+  return replaces === undefined || replaces === rollback.ref.value;
+}
+
 function rememberPrevious(state: SwapState, vm: ObservedVm): void {
-  state.previous = { ref: vm.ref, ...(vm.version === undefined ? {} : { version: vm.version }) };
+  state.previous = refOf(vm);
+}
+
+export function refOf({ ref, version }: ObservedVm): { ref: MoRef; version?: string } {
+  return { ref, ...(version === undefined ? {} : { version }) };
 }
 
 function must<T>(value: T | undefined, what: string): T {

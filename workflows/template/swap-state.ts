@@ -63,10 +63,15 @@ export class SwapState {
   verified = false;
   rollbackDestroyed = false;
   keptUntil: number | undefined;
+  /** The previous template was kept once; its time isn't begun anew. */
+  hasKept = false;
+  /** The temp VM that was looked over and finished in this run, by reference value. */
+  checked: string | undefined;
   failure: KnownFailure | undefined;
   result: TemplateSwapResult | undefined;
   readonly adopted: string[] = [];
   readonly givenUp: string[] = [];
+  readonly unfit: string[] = [];
 
   constructor(request: TemplateSwapRequest) {
     this.request = request;
@@ -116,6 +121,9 @@ export class SwapState {
       strictOwnership,
       recovery,
       ...(this.imported === undefined ? {} : { imported: this.imported.entity.value }),
+      ...(this.previous === undefined ? {} : { previous: this.previous.ref.value }),
+      ...(this.checked === undefined ? {} : { checked: this.checked }),
+      unfit: this.unfit,
       adopted: this.adopted,
       givenUp: this.givenUp,
       leaseTimeoutS: defaultLeaseTimeoutS,
@@ -171,14 +179,10 @@ export class SwapState {
     this.#stepStates.set(id, state);
   }
 
-  /** Forgets what belongs to the target that was given up. */
-  aimAt(request: TemplateSwapRequest): void {
+  /** Goes on with another target; forgets what belongs to the one that was given up. */
+  aimAt(request: TemplateSwapRequest, validated: ValidatedSwap): void {
     this.request = request;
-    if (this.validated !== undefined)
-      this.validated = {
-        ...this.validated,
-        request: { ...this.validated.request, source: request.source, target: request.target },
-      };
+    this.validated = validated;
     this.source = undefined;
     this.imported = undefined;
     this.renamed = undefined;
@@ -186,8 +190,11 @@ export class SwapState {
     this.gapMs = undefined;
     this.rollbackDestroyed = false;
     this.keptUntil = undefined;
+    this.hasKept = false;
+    this.checked = undefined;
     this.result = undefined;
     this.#stepStates.clear();
+    this.#stepStates.set('preflight', 'done');
     this.#activeStep = undefined;
     this.#progress = 0;
   }
@@ -251,8 +258,8 @@ export class SwapState {
     this.#progress = Math.max(this.#progress, progress ?? 0);
     if (step !== undefined && step !== this.#activeStep) {
       this.#settleActive('done');
-      this.#activeStep = step;
-      this.#stepStates.set(step, 'active');
+      this.#activeStep = step === 'none' ? undefined : step;
+      if (step !== 'none') this.#stepStates.set(step, 'active');
     }
     if (isEnd(phase)) this.#settleActive(phase === 'Completed' || phase === 'Undone' ? 'done' : 'failed');
   }

@@ -20,11 +20,13 @@ import type {
   TemplateSwapRequest,
 } from '../contracts/template.ts';
 import { searchKeys } from '../contracts/attributes.ts';
+import { fleetRequestProblem } from '../domain/template/shape.ts';
 import { cutToBytes } from '../domain/text.ts';
 import { Publisher, longestAttribute } from '../shared/attributes.ts';
 import { knownFailure } from '../shared/failures.ts';
 import { control, oneLine } from '../shared/proxies.ts';
 import { budgets } from './budgets.ts';
+import { requestInvalid } from './failures.ts';
 import { fleetDetails } from './fleet-details.ts';
 import { templateSwap } from './template-swap.ts';
 
@@ -33,6 +35,8 @@ const defaultParallel = 2;
 
 /** Swaps several templates, usually one per failure domain. One failure does not stop the others unless `failFast`. */
 export async function templateSwapFleet(request: TemplateSwapFleetRequest): Promise<TemplateSwapFleetResult> {
+  const problem = fleetRequestProblem(request);
+  if (problem !== undefined) throw requestInvalid('the request to update templates', problem);
   return await new Fleet(request).run();
 }
 

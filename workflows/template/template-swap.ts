@@ -6,25 +6,31 @@ import {
   sleep,
   upsertMemo,
   workflowInfo,
+  type ActivityOptions,
 } from '@temporalio/workflow';
 import type { TemplateActivities, TemplateTransferActivities } from '../contracts/activities.ts';
 import type { Conflict } from '../contracts/conflict.ts';
 import { memoOf } from '../contracts/template-memo.ts';
-import type { TemplateSwapRequest, TemplateSwapResult } from '../contracts/template.ts';
-import type { Observation } from '../domain/template/observation.ts';
+import type { Retarget, TemplateSwapRequest, TemplateSwapResult } from '../contracts/template.ts';
+import type { Observation, ObservedVm } from '../domain/template/observation.ts';
 import { criticalActions, phaseOfAction } from '../domain/template/phases.ts';
 import { describeState, isOurTemp, plan, type Action, type Plan } from '../domain/template/plan.ts';
+import { swapRequestProblem } from '../domain/template/shape.ts';
 import { ConflictDesk } from '../shared/conflict-desk.ts';
-import { failure, knownFailure } from '../shared/failures.ts';
+import { knownFailure } from '../shared/failures.ts';
 import { control, transfer } from '../shared/proxies.ts';
-import { absentRetryMs, budgets, capacityRetryMs, maxRounds } from './budgets.ts';
+import { absentRetry, budgets, capacityRetryMs, maxRounds } from './budgets.ts';
 import { foreignObject, nameConflict } from './conflicts.ts';
-import { carryOut } from './steps.ts';
-import { listenToOperators, type Operators } from './operators.ts';
+import { conflictUnresolved, notConverging, planFailure, requestInvalid, requireOwnId } from './failures.ts';
+import { listenToOperators, type KeepingEnd, type Operators } from './operators.ts';
+import { withPatience } from './patience.ts';
+import { carryOut, refOf } from './steps.ts';
 import { SwapState } from './swap-state.ts';
 
 /** Brings a new OVA in beside the live template and swaps it in by rename. One per template: the workflow id is the lock. */
 export async function templateSwap(request: TemplateSwapRequest): Promise<TemplateSwapResult> {
+  const problem = swapRequestProblem(request);
+  if (problem !== undefined) throw requestInvalid('the request to update a template', problem);
   return await new TemplateSwap(request).run();
 }
 
@@ -32,6 +38,8 @@ class TemplateSwap {
   readonly #state: SwapState;
   readonly #desk = new ConflictDesk();
   readonly #operators: Operators;
+  /** Failed renames in a row while the production name is absent. */
+  #absentLooks = 0;
 
   constructor(request: TemplateSwapRequest) {
     this.#state = new SwapState(request);
@@ -64,6 +72,7 @@ class TemplateSwap {
     state.validated = await control<TemplateActivities>(budgets.validate, 'check the request').validateTemplateSwap(
       state.request,
     );
+    requireOwnId(state.validated.request);
     rememberForLists(state.validated.request);
     state.enter('Preflight');
     state.placement = await control<TemplateActivities>(
@@ -90,8 +99,9 @@ class TemplateSwap {
     const state = this.#state;
     let observation = await this.#observe();
     for (let round = 1; ; round++) {
-      if (this.#operators.takeRetarget(state)) {
-        state.enter('Observing');
+      const retarget = this.#operators.takeRetarget();
+      if (retarget !== undefined) {
+        await this.#aimAt(retarget);
         observation = await this.#observe();
       }
       const next = plan(observation, state.wanted);
@@ -101,7 +111,7 @@ class TemplateSwap {
         await this.#verify();
         return;
       }
-      if (next.kind === 'fail') throw this.#planFailure(next, observation);
+      if (next.kind === 'fail') throw planFailure(state, next, observation);
       if (next.kind === 'conflict') {
         await this.#ask(foreignObject(next, observation, state.names, state.target.version, now()));
         observation = await this.#observe();
@@ -117,6 +127,22 @@ class TemplateSwap {
     }
   }
 
+  /** The validator has seen to its shape; what only a schema finds leaves the target as it was. */
+  async #aimAt({ source, target, by }: Retarget): Promise<void> {
+    const state = this.#state;
+    const request = { ...state.request, source, target };
+    try {
+      const check = control<TemplateActivities>(budgets.validate, `check the new target ${target.version}`);
+      const validated = await check.validateTemplateSwap(request);
+      state.warn(`changed from ${state.target.version} to ${target.version} on request of ${by}`);
+      state.aimAt(request, validated);
+    } catch (err) {
+      if (isCancellation(err)) throw err;
+      state.warn(`${by} asked for ${target.version}, which was not taken: ${knownFailure(err).message}`);
+    }
+    state.enter('Observing');
+  }
+
   /** Carries out the first action of a plan. What can't go on is turned into a wait, a question or a new look. */
   async #act(next: Extract<Plan, { kind: 'go' }>, observation: Observation): Promise<Observation> {
     const state = this.#state;
@@ -125,13 +151,21 @@ class TemplateSwap {
       if (next.actions.includes('import') && action !== 'restore') await this.#fetchSource();
       state.enter(phaseOfAction[action]);
       const seen = criticalActions.includes(action)
-        ? await this.#uninterrupted(() => carryOut(action, state, observation))
+        ? await this.#renamed(action, observation)
         : await this.#operators.interruptible(() => carryOut(action, state, observation));
+      this.#absentLooks = 0;
       state.saw(seen);
       return seen;
     } catch (err) {
       return await this.#recover(err, action);
     }
+  }
+
+  /** Once begun, renames go on to their end. */
+  async #renamed(action: Action | 'undo', observation: Observation): Promise<Observation> {
+    return await withPatience(this.#state, this.#operators, () =>
+      this.#uninterrupted(() => carryOut(action, this.#state, observation)),
+    );
   }
 
   /** The source is read before anything is changed for it, once per target. */
@@ -171,20 +205,31 @@ class TemplateSwap {
       return await this.#observe();
     }
     if (known.details?.code === 'REOBSERVE') return await this.#observe();
+    if (known.details?.code === 'IMPORT_NOT_AS_WANTED' && this.#setAside(known.message)) return await this.#observe();
     const absentSince = known.details?.facts?.['absentSince'];
     if (typeof absentSince === 'number') this.#state.prodAbsentSince ??= absentSince;
     if (!criticalActions.includes(action)) throw err;
     return await this.#lookAgainAfter(err, known.message);
   }
 
+  /** A temp VM of an earlier run that isn't as wanted is imported anew, unless it may be the only template left. */
+  #setAside(why: string): boolean {
+    const { observed, imported, unfit } = this.#state;
+    const temp = observed?.temp?.ref.value;
+    const isLast = observed?.prod === undefined && observed?.rollback === undefined;
+    if (temp === undefined || temp === imported?.entity.value || isLast || unfit.includes(temp)) return false;
+    unfit.push(temp);
+    this.#state.warn(why);
+    return true;
+  }
+
   /** A rename failed for good. As long as the production name is absent there is no giving up. */
   async #lookAgainAfter(err: unknown, message: string): Promise<Observation> {
-    const observation = await this.#observe();
+    const observation = await this.#observe(budgets.patientLook);
     if (this.#state.prodAbsentSince === undefined) throw err;
     this.#state.enter('Restoring', message);
-    await this.#uninterrupted(() =>
-      sleep(absentRetryMs, { summary: 'the production name is absent: try again at once' }),
-    );
+    const pauseMs = Math.min(absentRetry.firstMs * 2 ** this.#absentLooks++, absentRetry.longestMs);
+    await this.#uninterrupted(() => sleep(pauseMs, { summary: 'the production name is absent: try again' }));
     return observation;
   }
 
@@ -246,28 +291,43 @@ class TemplateSwap {
   }
 
   #keeps(): boolean {
-    return this.#state.options.keepRollbackMinutes > 0 && this.#state.keptUntil === undefined;
+    return this.#state.options.keepRollbackMinutes > 0 && !this.#state.hasKept;
   }
 
   /** Keeps the previous version for an undo if asked to; returns the result, or nothing when a new target came. */
   async #keepPrevious(): Promise<TemplateSwapResult | undefined> {
     const state = this.#state;
     const hasPrevious = state.renamed !== undefined && state.observed?.rollback !== undefined;
-    if (hasPrevious && this.#keeps()) {
-      const keepMs = state.options.keepRollbackMinutes * 60_000;
-      state.keptUntil = Date.now() + keepMs;
-      state.deadline = state.keptUntil;
-      state.conclude(state.outcome());
-      state.enter('Keeping');
-      const end = await this.#operators.keepingEnds(keepMs).finally(() => (state.deadline = undefined));
-      if (end === 'undo') return await this.#undo();
-      if (end === 'cancelled') {
-        state.warn(`the previous template is still there as ${state.names.rollback}; the next run removes it`);
-        return this.#complete();
-      }
-      return undefined;
+    if (!hasPrevious || !this.#keeps()) return this.#complete();
+    state.hasKept = true;
+    state.keptUntil = Date.now() + state.options.keepRollbackMinutes * 60_000;
+    state.conclude(state.outcome());
+    const end = await this.#keep(state.keptUntil);
+    state.keptUntil = undefined;
+    state.deadline = undefined;
+    if (end === 'undone') {
+      state.enter('Undone');
+      const result = state.conclude('undone');
+      state.publish();
+      return result;
     }
+    if (end !== 'cancelled') return undefined;
+    state.warn(`the previous template is still there as ${state.names.rollback}; the next run removes it`);
     return this.#complete();
+  }
+
+  /** Keeps until its time is over or somebody ends it. A way back that was refused leaves everything as it was. */
+  async #keep(until: number): Promise<Exclude<KeepingEnd, 'undo'> | 'undone'> {
+    const state = this.#state;
+    for (let why: string | undefined; ;) {
+      state.deadline = until;
+      state.enter('Keeping', why);
+      const end = await this.#operators.keepingEnds(Math.max(1, until - Date.now()));
+      if (end !== 'undo') return end;
+      why = await this.#undo();
+      if (why === undefined) return 'undone';
+      state.warn(why);
+    }
   }
 
   #complete(): TemplateSwapResult {
@@ -282,21 +342,57 @@ class TemplateSwap {
     return result;
   }
 
-  /** Back to the previous template: one swap with the names the other way round, then the new one is destroyed. */
-  async #undo(): Promise<TemplateSwapResult> {
+  /** Back to the previous template: one swap with the names the other way round. Answers why not, when it was refused. */
+  async #undo(): Promise<string | undefined> {
     const state = this.#state;
+    const before = state.observed;
+    const { renamed, restored, previous, gapMs } = state;
+    state.deadline = undefined;
     state.enter('Undoing');
-    const observation = await this.#uninterrupted(() => carryOut('undo', state, state.observed ?? { warnings: [] }));
-    state.saw(observation);
-    state.enter('Undone');
-    return state.conclude('undone');
+    let why = 'the names are no longer as they were';
+    try {
+      state.saw(await this.#renamed('undo', before ?? { warnings: [] }));
+    } catch (err) {
+      why = isCancellation(err) ? 'it was cancelled' : knownFailure(err).message;
+      await this.#untilProdIsThere(await this.#observe(budgets.patientLook));
+    }
+    const isBack = before?.rollback !== undefined && state.observed?.prod?.ref.value === before.rollback.ref.value;
+    if (!isBack) {
+      Object.assign(state, { renamed, restored, previous, gapMs });
+      return `not gone back to the previous template: ${why}`;
+    }
+    if (before.prod !== undefined) state.previous = refOf(before.prod);
+    await this.#destroyUndone(before.prod);
+    return undefined;
   }
 
-  async #observe(): Promise<Observation> {
+  /** Whatever a refused undo left: the state table knows what gives the name back. */
+  async #untilProdIsThere(seen: Observation): Promise<void> {
+    const state = this.#state;
+    for (let observation = seen; observation.prod === undefined;) {
+      const next = plan(observation, state.wanted);
+      if (next.kind !== 'go' || !criticalActions.includes(next.actions[0])) return;
+      observation = await this.#act(next, observation);
+    }
+  }
+
+  /** The name is back already; what can't be removed is left to the next run. */
+  async #destroyUndone(undone: ObservedVm | undefined): Promise<void> {
+    const state = this.#state;
+    const { observed } = state;
+    if (observed?.temp === undefined || observed.temp.ref.value !== undone?.ref.value) return;
+    try {
+      state.saw(await this.#uninterrupted(() => carryOut('destroyUndone', state, observed)));
+    } catch (err) {
+      state.warn(`${state.names.temp} could not be removed: ${knownFailure(err).message}; the next run removes it`);
+    }
+  }
+
+  async #observe(budget: ActivityOptions = budgets.observe): Promise<Observation> {
     const state = this.#state;
     const observation = await this.#uninterrupted(() =>
       control<TemplateActivities>(
-        budgets.observe,
+        budget,
         `look at ${state.names.prod}, ${state.names.temp}, ${state.names.rollback}`,
       ).observe(state.scope),
     );
@@ -334,35 +430,6 @@ class TemplateSwap {
       );
     }
   }
-
-  #planFailure(next: Extract<Plan, { kind: 'fail' }>, observation: Observation): Error {
-    const state = this.#state;
-    const where = `${state.path} (${describeState(observation, state.wanted)})`;
-    const words = {
-      PROD_MISSING: {
-        type: 'NotFound',
-        message: `can't update template ${where}: there is no template "${state.names.prod}" and no previous one "${state.names.rollback}" to restore; nothing was changed`,
-        next: `vmflow template update ${state.names.prod} … --create`,
-      },
-      UNKNOWN_PROD_VERSION: {
-        type: 'Refused',
-        message: `can't update template ${where}: its version can't be told (no marker, no product version, or two that disagree); nothing was changed`,
-        next: `vmflow template update ${state.names.prod} … --replace-unknown`,
-      },
-      PROD_NOT_TEMPLATE: {
-        type: 'Refused',
-        message: `can't update ${where}: "${state.names.prod}" is a VM that is powered on or not a template; nothing was changed`,
-        next: `rename that VM or choose another template name`,
-      },
-    } as const;
-    const { type, message, next: remedy } = words[next.code];
-    return failure(type, message, {
-      code: next.code,
-      step: 'plan',
-      next: remedy,
-      facts: { row: next.row, prod: state.names.prod, temp: state.names.temp, rollback: state.names.rollback },
-    });
-  }
 }
 
 /** A swap that was started without the CLI gets the memo that lists and later updates read. */
@@ -372,25 +439,4 @@ function rememberForLists(request: TemplateSwapRequest): void {
 
 function now(): string {
   return new Date(Date.now()).toISOString();
-}
-
-function notConverging(state: SwapState, next: Extract<Plan, { kind: 'go' }>): Error {
-  return failure(
-    'Refused',
-    `gave up on ${state.path} after ${maxRounds} rounds: somebody else keeps changing these names (row ${next.row})`,
-    {
-      code: 'NOT_CONVERGING',
-      step: 'plan',
-      next: `find out who works with ${state.names.temp} or ${state.names.rollback}, then try again`,
-    },
-  );
-}
-
-function conflictUnresolved(conflict: Conflict, by: string | undefined): Error {
-  const how = by === undefined ? 'nobody decided in time' : `${by} decided to abort`;
-  return failure('Foreign', `${conflict.what}; ${how}, nothing further was changed`, {
-    code: conflict.code,
-    step: 'conflict',
-    facts: { conflictId: conflict.id, expected: conflict.expected, found: conflict.found },
-  });
 }

@@ -22,8 +22,11 @@ const combinations: readonly { readonly there: string; readonly plan: PlanSummar
   { there: 'temp rollback', plan: { row: '3a', actions: ['promote', 'destroyRollback'] } },
   { there: 'prod', plan: { row: '4b', actions: importAndSwap } },
   { there: 'prod rollback', plan: { row: '5b', actions: ['destroyRollback', ...importAndSwap] } },
-  { there: 'prod temp', plan: { row: '6b', actions: ['swap', 'destroyRollback'] } },
-  { there: 'prod temp rollback', plan: { row: '7b', actions: ['destroyRollback', 'swap', 'destroyRollback'] } },
+  { there: 'prod temp', plan: { row: '6b', actions: ['finalize', 'swap', 'destroyRollback'] } },
+  {
+    there: 'prod temp rollback',
+    plan: { row: '7b', actions: ['destroyRollback', 'finalize', 'swap', 'destroyRollback'] },
+  },
 ];
 
 for (const { there, plan } of combinations) {
@@ -33,7 +36,8 @@ for (const { there, plan } of combinations) {
     if (there.includes('prod')) await scenario.template(names.prod, '416.94.1');
     if (there.includes('temp'))
       await scenario.template(names.temp, '417.94.2', scenario.marker('417.94.2', ova.sha256, 'ready'));
-    if (there.includes('rollback')) await scenario.template(names.rollback, '415.92.0');
+    if (there.includes('rollback'))
+      await scenario.template(names.rollback, '415.92.0', scenario.marker('415.92.0', '', 'ready'));
     const before = await scenario.inventory();
 
     const swap = await scenario.start({ ova, options: { dryRun: true } });

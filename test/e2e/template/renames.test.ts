@@ -57,6 +57,18 @@ async function isAtRisk(swap: Swap): Promise<boolean | undefined> {
   return (await swap.handle.describe()).typedSearchAttributes.get(searchKeys.atRisk);
 }
 
+/** Nobody but this one gets the name. */
+function refuse(name: string, but: string, fault: string): ReturnType<typeof rig.proxy.addRule> {
+  return rig.proxy.addRule({
+    method: 'Rename_Task',
+    match: (request) => to(name)(request) && request.object?.value !== but,
+    times: Infinity,
+    action: 'fault',
+    fault,
+    ...(fault === 'SystemError' ? { fields: '<reason>injected</reason>' } : {}),
+  });
+}
+
 /** A template at the old version, watched. */
 async function watched(): Promise<{
   scenario: Scenario;
@@ -144,6 +156,97 @@ for (const asTaskError of [false, true]) {
   });
 }
 
+for (const fault of ['NoPermission', 'SystemError']) {
+  const isFinal = fault === 'NoPermission';
+  const title = isFinal
+    ? 'is refused for good: the name is given back once, and the swap fails with the reason'
+    : 'is refused again and again: the reason is shown, and a cancellation is heard between two tries';
+  test(`template/17 the second rename ${title}`, async () => {
+    const { scenario, previous, poller } = await watched();
+    const { prod } = scenario.names;
+    refuse(prod, previous, fault);
+    const swap = await scenario.start({ ova });
+    if (!isFinal) {
+      await waitFor('the reason', async () => /swap rolled back: .*; try 2 of/.test((await swap.status()).message));
+      await swap.handle.cancel();
+    }
+    const failure = await swap.failure();
+    await poller.stop();
+
+    assert.equal(failure.type, isFinal ? 'Forbidden' : 'Cancelled');
+    if (isFinal) {
+      assert.equal(failure.details?.code, 'SWAP_ROLLED_BACK');
+      assert.equal(failure.details.primary?.faultType, fault);
+      assert.match(failure.message, /swap rolled back.*NoPermission/);
+      assert.equal(calls(to(prod)), 2, 'the new one, and the old one back');
+    }
+    assert.deepEqual(poller.owners(), [previous]);
+    assert.equal((await swap.status()).prodAbsentSince, undefined);
+    assert.deepEqual(
+      (await scenario.inventory()).map(({ name, ref }) => ({ name, ref })),
+      [{ name: prod, ref: previous }],
+    );
+    assertNeverLost(poller);
+  });
+}
+
+test('template/44 an undo that is refused goes back to keeping, with the reason, and works once it is allowed', async () => {
+  const { scenario, previous, poller } = await watched();
+  const { prod } = scenario.names;
+  const swap = await scenario.start({ ova, options: { keepRollbackMinutes: 10 } });
+  const kept = await swap.reaches('Keeping');
+  const fresh = kept.result?.prod?.moRef ?? '';
+  const refused = refuse(prod, fresh, 'NoPermission');
+  await swap.update('undo', { by: 'a test' });
+  const again = await waitFor('keeping again', async () => {
+    const status = await swap.status();
+    return status.status === 'Keeping' && status.message.includes('NoPermission') ? status : undefined;
+  });
+  assert.equal(again.keptUntil, kept.keptUntil);
+  assert.match(again.message, /not gone back/);
+  assert.equal(again.previous?.moRef, previous);
+  refused.remove();
+  await swap.update('undo', { by: 'a test' });
+  const result = await swap.result();
+  await poller.stop();
+
+  assert.equal(result.outcome, 'undone');
+  assert.equal(result.prod?.moRef, previous);
+  const over = await swap.status();
+  assert.equal(over.keptUntil, undefined);
+  assert.equal(over.result?.outcome, 'undone');
+  assert.equal(await assertClean(scenario, old), previous);
+  assert.deepEqual(poller.owners(), [previous, fresh, previous]);
+});
+
+test('template/18, 44 an undo that fails on both ways while the name is gone gives it back before anything else', async () => {
+  const { scenario, previous, poller } = await watched();
+  const { prod } = scenario.names;
+  const swap = await scenario.start({ ova, options: { keepRollbackMinutes: 10 } });
+  const fresh = (await swap.reaches('Keeping')).result?.prod?.moRef ?? '';
+  const failing = rig.proxy.addRule({
+    method: 'Rename_Task',
+    match: to(prod),
+    times: Infinity,
+    action: 'fault',
+    fault: 'SystemError',
+    fields: '<reason>injected</reason>',
+  });
+  await swap.update('undo', { by: 'a test' });
+  await waitFor('the outage in the status', async () => (await swap.status()).prodAbsentSince);
+  failing.remove();
+  const kept = await swap.reaches('Keeping');
+  await poller.stop();
+
+  assert.match(kept.message, /not gone back/);
+  assert.equal(kept.prodAbsentSince, undefined);
+  assert.equal(kept.result?.outcome, 'swapped');
+  assert.deepEqual(poller.owners(), [previous, fresh]);
+  await swap.update('endKeep', { by: 'a test' });
+  await swap.result();
+  assert.equal(await assertClean(scenario), fresh);
+});
+
 test('template/17 a gap that was closed by giving the name back is not counted into the next one', async () => {
   const { scenario, poller } = await watched();
   const { prod, rollback } = scenario.names;
@@ -162,7 +265,7 @@ test('template/17 a gap that was closed by giving the name back is not counted i
   await poller.stop();
 
   assert.equal(result.outcome, 'swapped');
-  assert.equal(calls(to(rollback)), 2);
+  assert.equal(calls(to(rollback)), 2, (await swap.failures()).join());
   await assertClean(scenario);
   assertMeasured(poller, result.gapMs);
   assertNeverLost(poller);

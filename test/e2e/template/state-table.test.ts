@@ -20,6 +20,11 @@ function changes(): string[] {
   return rig.proxy.mutating().map(({ method, object }) => `${method} ${object?.value ?? ''}`);
 }
 
+/** What a clone of this template carries; the simulator's own clones lose it. */
+function copiedMarker(scenario: Scenario, of: string): Record<string, string> {
+  return scenario.marker(wanted, ova.sha256, 'ready', { 'templateSwap.vm': of });
+}
+
 function uploads(): number {
   return rig.proxy.requests().filter(({ kind }) => kind === 'nfc').length;
 }
@@ -162,7 +167,7 @@ test('template/9 a current template with a previous one beside it: that is destr
   const scenario = await rig.scenario();
   const { prod, rollback } = scenario.names;
   const current = await scenario.template(prod, wanted, scenario.marker(wanted, ova.sha256, 'ready'));
-  const previous = await scenario.template(rollback, old);
+  const previous = await scenario.template(rollback, old, scenario.marker(old, '', 'ready'));
   const result = await scenario.swap({ ova });
 
   assert.equal(result.prod?.moRef, current);
@@ -195,7 +200,7 @@ test('template/11 all three with a finished temp: swapped without an upload', as
   const { prod, temp, rollback } = scenario.names;
   const previous = await scenario.template(prod, old);
   const ready = await scenario.template(temp, wanted, scenario.marker(wanted, ova.sha256, 'ready'));
-  const stale = await scenario.template(rollback, '415.92.0');
+  const stale = await scenario.template(rollback, '415.92.0', scenario.marker('415.92.0', '', 'ready'));
   const poller = await scenario.poller();
   const result = await scenario.swap({ ova });
   await poller.stop();
@@ -232,4 +237,76 @@ test('template/12 all three, and the version of the template is unknown: an erro
   assert.deepEqual(changes(), []);
   assert.deepEqual(await refs(scenario), before);
   assert.deepEqual(Object.keys(before).sort(), [prod, temp, rollback].sort());
+});
+
+test('template/9 an unmarked template that the current one names as its predecessor is destroyed', async () => {
+  const scenario = await rig.scenario();
+  const { prod, rollback } = scenario.names;
+  const previous = await scenario.template(rollback, old);
+  const replacing = scenario.marker(wanted, ova.sha256, 'ready', { 'templateSwap.replaces': previous });
+  const current = await scenario.template(prod, wanted, replacing);
+  const result = await scenario.swap({ ova });
+
+  assert.equal(result.rollbackDestroyed, true);
+  assert.equal(await assertClean(scenario), current);
+});
+
+for (const [how, marked] of [
+  ['without a marker', false],
+  ['with the copy of a marker, as a clone has it', true],
+] as const) {
+  test(`a template under the rollback name ${how} is nobody's to destroy while the production template exists`, async () => {
+    const scenario = await rig.scenario();
+    const { prod, rollback } = scenario.names;
+    const current = await scenario.template(prod, wanted, scenario.marker(wanted, ova.sha256, 'ready'));
+    const foreign = await scenario.template(rollback, old, marked ? copiedMarker(scenario, current) : undefined);
+    const result = await scenario.swap({ ova });
+    assert.equal(result.outcome, 'noop');
+    assert.equal(result.rollbackDestroyed, false);
+    assert.ok(
+      result.warnings.some((warning) => warning.includes('rollback')),
+      result.warnings.join(),
+    );
+    assert.deepEqual(changes(), []);
+
+    const next = await scenario.ova('418.0.0');
+    const swap = await scenario.start({ ova: next, version: '418.0.0' });
+    const { conflict } = await swap.reaches('Conflict');
+    assert.equal(conflict?.id, `FOREIGN_OBJECT/${foreign}`);
+    assert.deepEqual(changes(), []);
+    await swap.update('resolve', { conflictId: conflict.id, decision: 'destroy-foreign', by: 'a test' });
+    assert.equal((await swap.result()).outcome, 'swapped');
+    await assertClean(scenario, '418.0.0');
+  });
+}
+
+test('a clone of the production template under the temp name is foreign, though it carries a copy of its marker', async () => {
+  const scenario = await rig.scenario();
+  const { prod, temp } = scenario.names;
+  const current = await scenario.template(prod, wanted, scenario.marker(wanted, ova.sha256, 'ready'));
+  const clone = await rig.vcsim.control.createVm({
+    name: temp,
+    folder: scenario.folder,
+    extraConfig: copiedMarker(scenario, current),
+  });
+  const result = await scenario.swap({ ova });
+
+  assert.equal(result.outcome, 'noop');
+  assert.deepEqual(changes(), []);
+  assert.ok((await scenario.vms()).some(({ ref }) => ref === clone));
+});
+
+test('a finished temp of an earlier run that is on another network than wanted is imported anew', async () => {
+  const scenario = await rig.scenario();
+  const { prod, temp } = scenario.names;
+  await scenario.template(prod, old);
+  const marker = scenario.marker(wanted, ova.sha256, 'ready');
+  const other = await scenario.template(temp, wanted, marker, '/DC0/network/DC0_DVPG0');
+  const result = await scenario.swap({ ova });
+
+  assert.equal(result.outcome, 'swapped');
+  assert.equal(uploads(), 1);
+  assert.ok(result.warnings.some((warning) => warning.includes('no network card is on the wanted network')));
+  assert.ok(changes().includes(`Destroy_Task ${other}`));
+  assert.notEqual(await assertClean(scenario), other);
 });

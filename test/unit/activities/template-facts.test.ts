@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { markerEntries, readMarker } from '../../../activities/template/marker.ts';
+import { markerEntries, readMarker, type FullMarker } from '../../../activities/template/marker.ts';
 import { renameStep, type NextName, type OldName, type RenameStep } from '../../../activities/template/rename-plan.ts';
 import { ImportProgress } from '../../../activities/template/upload-progress.ts';
 import { versionOf, type VersionFacts } from '../../../activities/template/version.ts';
@@ -40,11 +40,29 @@ test('a version that two sources tell differently comes with a warning', () => {
 });
 
 test('a marker is read back as it was written', () => {
-  const entries = [...markerEntries({ ...ready, product: '3' })].map(([key, value]) => ({ key, value }));
-  assert.deepEqual(readMarker(entries), { ...ready, product: '3' });
-  assert.equal(readMarker(entries.filter(({ key }) => key !== 'templateSwap.state')), undefined);
-  assert.equal(readMarker([]), undefined);
+  const full = { ...ready, product: '3', vm: 'vm-7', replaces: 'vm-1' };
+  const entries = entriesOf(full);
+  assert.deepEqual(readMarker(entries, 'vm-7'), full);
+  assert.equal(
+    readMarker(
+      entries.filter(({ key }) => key !== 'templateSwap.state'),
+      'vm-7',
+    ),
+    undefined,
+  );
+  assert.equal(readMarker([], 'vm-7'), undefined);
 });
+
+test('a marker that names another VM, as the copy on a clone does, is as good as none', () => {
+  assert.equal(readMarker(entriesOf({ ...ready, vm: 'vm-7' }), 'vm-8'), undefined);
+  assert.equal(readMarker(entriesOf(ready), 'vm-8'), undefined, 'one that names no VM');
+  const importing = { ...ready, state: 'importing' } as const;
+  assert.deepEqual(readMarker(entriesOf(importing), 'vm-8'), importing, 'it can name none before the VM exists');
+});
+
+function entriesOf(marker: FullMarker): { key: string; value: string }[] {
+  return [...markerEntries(marker)].map(([key, value]) => ({ key, value }));
+}
 
 const renames: readonly (readonly [OldName, NextName, RenameStep])[] = [
   ['prod', 'from', 'step-aside'],

@@ -60,7 +60,13 @@ const T = {
     marker: marker({ state: 'importing', opId: 'someone/else', sha256: '' }),
   }),
 } as const;
-const R = { '–': undefined, ok: vm('o', { version: '1' }), fgn: vm('o', { poweredOff: false }) } as const;
+const R = {
+  '–': undefined,
+  ok: vm('o', { version: '1', marker: marker({ version: '1' }) }),
+  unproven: vm('o', { version: '1' }),
+  'of-another': vm('o', { version: '1', marker: marker({ version: '1', prod: 'else' }) }),
+  fgn: vm('o', { poweredOff: false }),
+} as const;
 
 type Expected =
   | readonly Action[]
@@ -106,14 +112,16 @@ const lines: readonly Line[] = [
   ['5c', 'unk', '–', 'fgn', 'UNKNOWN_PROD_VERSION'],
   ['6a', 'cur', 'rdy', '–', ['destroyTemp']],
   ['6a', 'cur', 'own', '–', ['destroyTemp']],
-  ['6b', 'old', 'rdy', '–', ['swap', 'destroyRollback']],
+  ['6b', 'old', 'rdy', '–', ['finalize', 'swap', 'destroyRollback']],
+  ['6b', 'old', 'rdy', '–', ['swap', 'destroyRollback'], { checked: 'n' }],
   ['6b', 'old', 'rdy-unflagged', '–', ['finalize', 'swap', 'destroyRollback']],
   ['6c', 'old', 'own', '–', ['destroyTemp', ...swapIn]],
   ['6d', 'unk', 'rdy', '–', 'UNKNOWN_PROD_VERSION'],
-  ['6d', 'unk', 'rdy', '–', ['swap', 'destroyRollback'], replace],
+  ['6c', 'old', 'rdy', '–', ['destroyTemp', ...swapIn], { unfit: ['n'] }],
+  ['6d', 'unk', 'rdy', '–', ['finalize', 'swap', 'destroyRollback'], replace],
   ['6d', 'unk', 'own', '–', ['destroyTemp', ...swapIn], replace],
   ['7a', 'cur', 'rdy', 'ok', ['destroyTemp', 'destroyRollback']],
-  ['7b', 'old', 'rdy', 'ok', ['destroyRollback', 'swap', 'destroyRollback']],
+  ['7b', 'old', 'rdy', 'ok', ['destroyRollback', 'finalize', 'swap', 'destroyRollback']],
   ['7c', 'old', 'own', 'ok', ['destroyTemp', 'destroyRollback', ...swapIn]],
   ['7d', 'unk', 'rdy', 'ok', 'UNKNOWN_PROD_VERSION', replace],
   ['8', 'bad', 'rdy', 'ok', 'PROD_NOT_TEMPLATE'],
@@ -127,7 +135,17 @@ const lines: readonly Line[] = [
   ['10', 'old', 'fgn-other-prod', 'fgn', 'conflict temp'],
   ['10', '–', 'fgn-on', '–', 'conflict temp'],
   ['10', 'old', 'other', '–', 'other writer'],
+  ['1', '–', '–', 'unproven', ['restore']],
+  ['3a', '–', 'rdy', 'unproven', ['promote', 'destroyRollback']],
   ['11', 'cur', '–', 'fgn', 'done'],
+  ['11', 'cur', '–', 'unproven', 'done'],
+  ['11', 'cur', '–', 'of-another', 'done'],
+  ['12', 'old', '–', 'unproven', 'conflict rollback'],
+  ['12', 'old', 'own', 'of-another', 'conflict rollback'],
+  ['5a', 'cur', '–', 'unproven', ['destroyRollback'], { previous: 'o' }],
+  ['5b', 'old', '–', 'unproven', ['destroyRollback', ...swapIn], { givenUp: ['o'] }],
+  ['5b', 'old', '–', 'unproven', ['destroyRollback', ...swapIn], { strictOwnership: false }],
+  ['11', 'cur', '–', 'of-another', 'done', { strictOwnership: false }],
   ['11', 'cur', 'own', 'fgn', ['destroyTemp']],
   ['12', '–', 'rdy', 'fgn', ['promote']],
   ['12', 'old', '–', 'fgn', 'conflict rollback'],
@@ -176,6 +194,7 @@ test('without strict ownership an unmarked temp is a left-over of ours', () => {
 
 test('a person can adopt a temp as the new version, or give it up', () => {
   assert.deepEqual(inShort(plan(observation(P.old, T['fgn-unmarked']), { ...wanted, adopted: ['n'] })), [
+    'finalize',
     'swap',
     'destroyRollback',
   ]);
@@ -210,6 +229,17 @@ test("another writer's import is ours once its lease must be over", () => {
   assert.deepEqual(inShort(plan(observation(P.old, stale), wanted)), ['destroyTemp', ...swapIn]);
 });
 
+test('the template that took its place proves whose the previous one is', () => {
+  const replacing = vm('p', { version: '2', marker: marker({ replaces: 'o' }) });
+  assert.deepEqual(inShort(plan(observation(replacing, undefined, R.unproven), wanted)), ['destroyRollback']);
+  assert.equal(inShort(plan(observation(replacing, undefined, vm('x', { version: '1' })), wanted)), 'done');
+});
+
+test('an adopted temp that turned out not to be as wanted is a question again', () => {
+  const adopted = { ...wanted, adopted: ['n'], unfit: ['n'] };
+  assert.equal(inShort(plan(observation(P.old, T['fgn-unmarked']), adopted)), 'conflict temp');
+});
+
 test('only a temp of ours is removed after a failure', () => {
   assert.ok(isOurTemp(observation(P.old, T.own), wanted));
   assert.ok(!isOurTemp(observation(P.old, T['fgn-on']), wanted));
@@ -229,7 +259,12 @@ const effects: Readonly<Record<Action, (world: World) => World>> = {
   import: (world) => ({ ...world, temp: T.own }),
   finalize: (world) => ({
     ...world,
-    ...(world.temp && { temp: vm(world.temp.ref.value, { version: '2', marker: marker() }) }),
+    ...(world.temp && {
+      temp: vm(world.temp.ref.value, {
+        version: '2',
+        marker: marker(world.prod === undefined ? {} : { replaces: world.prod.ref.value }),
+      }),
+    }),
   }),
   swap: ({ prod, temp }) => ({ ...(temp && { prod: temp }), ...(prod && { rollback: prod }) }),
   destroyTemp: (world) => without(world, 'temp'),
@@ -260,18 +295,26 @@ test('from any state, with crashes after any action, the plan converges and neve
         const hadTemplate = hasTemplate(world);
         // Whether a crash wiped what the run knew about its own import.
         let imported: string | undefined;
+        let checked: string | undefined;
+        let previous: string | undefined;
         for (let round = 0; round < 40; round++) {
           const next = plan(asObservation(world), {
             ...wanted,
             recovery,
             createIfMissing: true,
             ...(imported === undefined ? {} : { imported }),
+            ...(checked === undefined ? {} : { checked }),
+            ...(previous === undefined ? {} : { previous }),
           });
           if (next.kind === 'done') break;
           if (next.kind !== 'go') assert.fail(`stuck in row ${next.row}`);
           const [action] = next.actions;
           const crashed = round < 20 && crashes.next().value === true;
+          const before = world;
           world = crashed && action === 'swap' ? halfSwap(world) : effects[action](world);
+          checked = crashed ? undefined : action === 'finalize' ? before.temp?.ref.value : checked;
+          const setAside = action === 'swap' ? before.prod : action === 'promote' ? before.rollback : undefined;
+          previous = crashed ? undefined : (setAside?.ref.value ?? previous);
           imported = crashed ? undefined : action === 'import' ? 'n' : imported;
           if (hadTemplate) assert.ok(hasTemplate(world), `nothing is left after ${action}`);
         }

@@ -4,7 +4,7 @@ export interface MoRef {
   readonly value: string;
 }
 
-/** Our own keys in a VM's `extraConfig`. Copied to clones, so it proves ownership only with folder, exact name and power state. */
+/** Our own keys in a VM's `extraConfig`. A clone carries a copy of them: one that names another VM is as good as none. */
 export interface Marker {
   /** Logical production name. */
   readonly prod: string;
@@ -13,6 +13,8 @@ export interface Marker {
   /** Digest of the whole OVA, or empty while not yet known. */
   readonly sha256: string;
   readonly state: 'importing' | 'ready';
+  /** Reference value of the template that this one takes the place of: proves, once swapped in, whose the previous one is. */
+  readonly replaces?: string;
 }
 
 /** One of the three VMs as it was seen. */

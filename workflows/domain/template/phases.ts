@@ -14,8 +14,8 @@ export const steps: readonly { readonly id: StepId; readonly title: string }[] =
 ];
 
 interface PhaseFacts {
-  /** Step that is active in this phase; absent: as before. */
-  readonly step?: StepId;
+  /** Step that is active in this phase; absent: as before; `none`: what was begun is done. */
+  readonly step?: StepId | 'none';
   /** Share of the whole, 0…1. Absent: unchanged. */
   readonly progress?: number;
   readonly waitingFor?: 'person' | 'capacity';
@@ -35,7 +35,7 @@ export const phases = {
   Restoring: { step: 'swap', says: 'giving the production name back' },
   Verifying: { step: 'verify', progress: 0.95, says: 'verifying what the production name stands for' },
   DestroyingRollback: { step: 'cleanup', progress: 0.97, says: 'destroying the previous template' },
-  Keeping: { step: 'cleanup', progress: 0.98, says: 'keeping the previous template for an undo' },
+  Keeping: { step: 'none', progress: 0.98, says: 'keeping the previous template for an undo' },
   Undoing: { step: 'swap', says: 'going back to the previous template' },
   WaitingForSpace: { waitingFor: 'capacity', says: 'waiting for space on the datastore' },
   Conflict: { waitingFor: 'person', says: 'waiting for a decision' },

@@ -16,6 +16,12 @@ export interface Wanted {
   readonly recovery: 'forward-if-ready' | 'back-first';
   /** The temp VM that this run has imported whole, by reference value: it only has to be finished. */
   readonly imported?: string;
+  /** The template that this run has set aside, by reference value. */
+  readonly previous?: string;
+  /** The temp VM that this run has looked over and finished, by reference value. */
+  readonly checked?: string;
+  /** Temp VMs that were found not to be as wanted, by reference value. */
+  readonly unfit?: readonly string[];
   /** Temp VMs that a person has declared to be the finished new version (`adopt`), by reference value. */
   readonly adopted: readonly string[];
   /** Objects that a person has given up (`destroy-foreign`), by reference value. */
@@ -71,10 +77,12 @@ function workflowOf(opId: string): string {
 function classifyTemp(vm: ObservedVm | undefined, wanted: Wanted): TempClass {
   if (vm === undefined) return 'none';
   if (!vm.poweredOff) return 'fgn';
-  if (vm.ref.value === wanted.imported || wanted.adopted.includes(vm.ref.value)) return 'rdy';
+  const isUnfit = wanted.unfit?.includes(vm.ref.value) === true;
+  if (!isUnfit && (vm.ref.value === wanted.imported || wanted.adopted.includes(vm.ref.value))) return 'rdy';
   if (wanted.givenUp.includes(vm.ref.value)) return 'own';
   if (vm.marker === undefined) return wanted.strictOwnership ? 'fgn' : 'own';
   if (vm.marker.prod !== wanted.prodName) return 'fgn';
+  if (isUnfit) return 'own';
   if (vm.marker.state === 'ready') {
     return vm.marker.version === wanted.version && vm.marker.sha256 === wanted.sha256 ? 'rdy' : 'own';
   }
@@ -82,17 +90,34 @@ function classifyTemp(vm: ObservedVm | undefined, wanted: Wanted): TempClass {
   return isOthers && vm.ageS !== undefined && vm.ageS < wanted.leaseTimeoutS ? 'other' : 'own';
 }
 
-function classifyRollback(vm: ObservedVm | undefined, prod: ProdClass, wanted: Wanted): RollbackClass {
+/**
+ * A template under the rollback name may always become the production template again when there is none. It may be destroyed
+ * only when it is proven to be the previous one.
+ */
+function classifyRollback(vm: ObservedVm | undefined, prod: ObservedVm | undefined, wanted: Wanted): RollbackClass {
   if (vm === undefined) return 'none';
   if (!vm.poweredOff) return 'fgn';
-  // Given up means: may be destroyed. It must never become the template, so it counts only while there is one.
-  const mayGo = prod !== 'none' && wanted.givenUp.includes(vm.ref.value);
-  return vm.isTemplate || mayGo ? 'ok' : 'fgn';
+  if (prod === undefined) return vm.isTemplate ? 'ok' : 'fgn';
+  if (wanted.givenUp.includes(vm.ref.value)) return 'ok';
+  return vm.isTemplate && isPrevious(vm, prod, wanted) ? 'ok' : 'fgn';
 }
 
-function classify(observation: Observation, wanted: Wanted): Classes {
-  const P = classifyProd(observation.prod, wanted);
-  return { P, T: classifyTemp(observation.temp, wanted), R: classifyRollback(observation.rollback, P, wanted) };
+/** Its own marker says so, this run has set it aside, or the template that took its place names it. */
+function isPrevious(vm: ObservedVm, prod: ObservedVm, wanted: Wanted): boolean {
+  return (
+    vm.marker?.prod === wanted.prodName ||
+    vm.ref.value === wanted.previous ||
+    vm.ref.value === prod.marker?.replaces ||
+    (vm.marker === undefined && !wanted.strictOwnership)
+  );
+}
+
+function classify({ prod, temp, rollback }: Observation, wanted: Wanted): Classes {
+  return {
+    P: classifyProd(prod, wanted),
+    T: classifyTemp(temp, wanted),
+    R: classifyRollback(rollback, prod, wanted),
+  };
 }
 
 interface Classes {
@@ -209,11 +234,20 @@ const table: readonly Row[] = [
   { row: '7c', P: ['old'], T: ['own'], R: ['ok'], end: ['destroyTemp', 'destroyRollback', ...importAndSwap] },
 ];
 
-/** A ready temp that lacks the template flag is finished first. */
-function withFinalize(actions: readonly Action[], observation: Observation, T: TempClass): readonly Action[] {
-  const usesTemp = actions.some((action) => action === 'swap' || action === 'promote');
-  if (T !== 'rdy' || observation.temp?.isTemplate !== false || !usesTemp || actions.includes('import')) return actions;
+/**
+ * A ready temp that lacks the template flag is finished first. One that an earlier run finished is looked over first, unless
+ * the production name is absent: then nothing comes before the name.
+ */
+function withFinalize(
+  actions: readonly Action[],
+  { prod, temp }: Observation,
+  { T }: Classes,
+  wanted: Wanted,
+): readonly Action[] {
   const at = actions.findIndex((action) => action === 'swap' || action === 'promote');
+  if (T !== 'rdy' || temp === undefined || at < 0 || actions.includes('import')) return actions;
+  const isLookedOver = prod === undefined || temp.ref.value === wanted.checked;
+  if (temp.isTemplate && isLookedOver) return actions;
   return [...actions.slice(0, at), 'finalize', ...actions.slice(at)];
 }
 
@@ -247,7 +281,7 @@ export function plan(observation: Observation, wanted: Wanted): Plan {
     return { kind: 'conflict', row: row.row, code: 'FOREIGN_OBJECT', object: 'rollback' };
   const actions = actionsOf(row, classes, wanted);
   if (actions === undefined) return { kind: 'fail', row: row.row, code: failCode(P) };
-  const [first, ...rest] = withFinalize(actions, observation, T);
+  const [first, ...rest] = withFinalize(actions, observation, classes, wanted);
   const warnings = row.warning === undefined ? [] : [row.warning];
   if (first === undefined) return { kind: 'done', row: row.row, warnings };
   return { kind: 'go', row: row.row, actions: [first, ...rest], warnings };

@@ -24,9 +24,10 @@ type newVM struct {
 	PoweredOn   bool              `json:"poweredOn"`
 	Snapshot    string            `json:"snapshot"`
 	Annotation  string            `json:"annotation"`
-	ExtraConfig map[string]string `json:"extraConfig"`
-	Version     string            `json:"version"` // product version of the vAppConfig
+	ExtraConfig map[string]string `json:"extraConfig"` // $ref in a value becomes the VM's own reference
+	Version     string            `json:"version"`     // product version of the vAppConfig
 	DiskMiB     int64             `json:"diskMiB"`
+	Network     string            `json:"network"` // inventory path of the network that its card is on
 }
 
 func (c *control) createVM(ctx context.Context, v newVM) (types.ManagedObjectReference, error) {
@@ -44,7 +45,15 @@ func (c *control) createVM(ctx context.Context, v newVM) (types.ManagedObjectRef
 	if err != nil {
 		return none, err
 	}
-	task, err := folder.CreateVM(ctx, v.spec(), pool, nil)
+	spec := v.spec()
+	if v.Network != "" {
+		card, err := v.card(ctx, finder)
+		if err != nil {
+			return none, err
+		}
+		spec.DeviceChange = append(spec.DeviceChange, card...)
+	}
+	task, err := folder.CreateVM(ctx, spec, pool, nil)
 	if err != nil {
 		return none, err
 	}
@@ -117,8 +126,47 @@ func (v newVM) disk() []types.BaseVirtualDeviceConfigSpec {
 	return changes
 }
 
+func (v newVM) card(ctx context.Context, finder *find.Finder) ([]types.BaseVirtualDeviceConfigSpec, error) {
+	network, err := finder.Network(ctx, v.Network)
+	if err != nil {
+		return nil, err
+	}
+	backing, err := network.EthernetCardBackingInfo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	card, err := object.EthernetCardTypes().CreateEthernetCard("vmxnet3", backing)
+	if err != nil {
+		return nil, err
+	}
+	return object.VirtualDeviceList{card}.ConfigSpec(types.VirtualDeviceConfigSpecOperationAdd)
+}
+
+func (v newVM) namesItself() bool {
+	for _, value := range v.ExtraConfig {
+		if strings.Contains(value, "$ref") {
+			return true
+		}
+	}
+	return false
+}
+
+// own is the extraConfig once the VM's reference is known.
+func (v newVM) own(ref string) types.VirtualMachineConfigSpec {
+	spec := types.VirtualMachineConfigSpec{}
+	for key, value := range v.ExtraConfig {
+		spec.ExtraConfig = append(spec.ExtraConfig, &types.OptionValue{Key: key, Value: strings.ReplaceAll(value, "$ref", ref)})
+	}
+	return spec
+}
+
 // finish brings a new VM into the wished state; the order matters: a template can do nothing more.
 func (v newVM) finish(ctx context.Context, vm *object.VirtualMachine) error {
+	if v.namesItself() {
+		if err := wait(ctx)(vm.Reconfigure(ctx, v.own(vm.Reference().Value))); err != nil {
+			return err
+		}
+	}
 	if v.Snapshot != "" {
 		if err := wait(ctx)(vm.CreateSnapshot(ctx, v.Snapshot, "", false, false)); err != nil {
 			return err

@@ -1,0 +1,23 @@
+import type { LookupRequest } from '../contracts/lookup.ts';
+import { isLine, isText, object, optional, shapeProblem, type Rules } from '../domain/shape.ts';
+
+const place = { datacenter: isLine, folder: optional(isText) };
+
+const questions: Readonly<Record<LookupRequest['what'], Rules>> = {
+  endpoints: {},
+  endpoint: { name: isText },
+  template: { vcenter: isText, placement: object(place), name: isText },
+  templates: { vcenter: isText, ...place },
+  ova: { location: isLine, headersRef: optional(isText) },
+  worker: {},
+};
+
+/** Why this is no question; undefined when it is one. */
+export function lookupProblem(request: unknown): string | undefined {
+  const problem = shapeProblem(request, { what: isText });
+  if (problem !== undefined) return problem;
+  const { what } = request as LookupRequest;
+  return Object.hasOwn(questions, what)
+    ? shapeProblem(request, questions[what])
+    : `there is nothing called "${what}" to look up`;
+}
