@@ -28,6 +28,8 @@ export interface LayerWrite {
   readonly verb: 'create' | 'patch' | 'delete';
   readonly on: 'vm' | 'machine' | 'instance' | 'migration';
   readonly namespace: string;
+  readonly vmName: string;
+  /** Of the object that was written. */
   readonly name: string;
   readonly uid: string;
   /** What for, e.g. `the guest has shut down`. */
@@ -106,8 +108,8 @@ export interface VmLayer {
 
   /** All instances that a VM of this name ever had since the layer was started, oldest first. */
   instancesOf(namespace: string, name: string): readonly InstanceLife[];
-  /** The layer's own writes, oldest first. */
-  writes(namespace?: string, name?: string): readonly LayerWrite[];
+  /** The layer's own writes, oldest first; of one namespace, or of one VM. */
+  writes(namespace?: string, vmName?: string): readonly LayerWrite[];
   /** Ends the layer: as if its process were killed, objects stay as they are. */
   stop(): Promise<void>;
 }
