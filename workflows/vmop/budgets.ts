@@ -25,8 +25,15 @@ export const budgets = {
     heartbeatTimeout: '15s',
     retry: retry('250ms', '5s', 2),
   },
-  /** The limits of the waits are the configuration's. */
-  wait: { ...untilItEnded, startToCloseTimeout: '1 year', heartbeatTimeout: '15s', retry: retry('250ms', '10s', 2) },
+  /** The limits of the waits are the configuration's. One that only reads is left behind at once when somebody takes over. */
+  wait: { startToCloseTimeout: '1 year', heartbeatTimeout: '15s', retry: retry('250ms', '10s', 2) },
+  /** Writes its progress and may call off the migration: has to end before anybody else acts. */
+  waitForMigration: {
+    ...untilItEnded,
+    startToCloseTimeout: '1 year',
+    heartbeatTimeout: '15s',
+    retry: retry('250ms', '10s', 2),
+  },
   pin: { ...untilItEnded, ...short, scheduleToCloseTimeout: outage },
   signal: { ...untilItEnded, ...short, scheduleToCloseTimeout: outage },
   /** The last words on the object: they are written, however long that takes. */

@@ -97,7 +97,7 @@ class VmOperation {
         this.#order ??= { kind: 'deleted' };
         return await this.#takenDown();
       case 'resume':
-        return await this.#await(decision.pins);
+        return await this.#waitForProof(decision.pins);
       case 'run':
         return await this.#execute([]);
       case 'supersede':
@@ -121,7 +121,7 @@ class VmOperation {
     if (op.type === 'Migrate' || op.type === 'Evict') {
       this.#state.enter('migratable');
       const refusal = await control<VmopActivities>(
-        budgets.wait,
+        budgets.waitForMigration,
         `wait until ${op.vmName} can be migrated`,
       ).awaitMigratable(scope);
       if (refusal !== undefined) return await this.#finish(failed(refusal.reason, refusal.message));
@@ -146,7 +146,7 @@ class VmOperation {
         vmUid,
         pins,
       });
-      return await this.#await(acted);
+      return await this.#waitForProof(acted);
     } catch (err) {
       if (isCancellation(err) || this.#state.isSignalled) throw err;
       const { message } = knownFailure(err);
@@ -154,7 +154,7 @@ class VmOperation {
     }
   }
 
-  async #await(pins: Pins): Promise<OperationResult> {
+  async #waitForProof(pins: Pins): Promise<OperationResult> {
     const { op } = this.#input;
     this.#state.signalled(pins);
     const outcome = await control<VmopActivities>(budgets.wait, `wait for ${inWords(op)} of ${op.vmName}`).awaitOutcome(
