@@ -73,6 +73,11 @@ export function vmOf(object: KubeObject): Vm {
   };
 }
 
+export function instanceOf(object: KubeObject): { uid: string; phase: string; deleting: boolean } {
+  const { phase = '' } = (object.status ?? {}) as { phase?: string };
+  return { uid: object.metadata.uid, phase, deleting: object.metadata.deletionTimestamp !== undefined };
+}
+
 export interface ChangeRequest {
   readonly action: 'Start' | 'Stop';
   readonly uid?: string;

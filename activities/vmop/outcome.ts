@@ -11,7 +11,7 @@ import { untilAnswered } from './await-change.ts';
 import type { VmopDeps } from './deps.ts';
 import { recordEvent } from './events.ts';
 import { followMigration } from './follow-migration.ts';
-import { isOwnedBy, migrationName, migrationOf, vmOf } from './objects.ts';
+import { instanceOf, isOwnedBy, migrationName, migrationOf, vmOf } from './objects.ts';
 import { writeStatus } from './status.ts';
 
 /** Says that the signal was sent, then waits for the proof that the VM did it. Reads only, besides the progress it shows. */
@@ -63,11 +63,7 @@ async function worldOf(
   ]);
   return {
     ...(vm === undefined ? {} : { vm: vmOf(vm) }),
-    ...(instance === undefined
-      ? {}
-      : {
-          instance: { uid: instance.metadata.uid, deleting: instance.metadata.deletionTimestamp !== undefined },
-        }),
+    ...(instance === undefined ? {} : { instance: instanceOf(instance) }),
     ...(migration !== undefined && isOwnedBy(migration, op.uid)
       ? { migration: progressOf(migrationOf(migration)) }
       : {}),

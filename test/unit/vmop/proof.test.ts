@@ -12,13 +12,21 @@ const before = { vmUid: 'vm-1', instanceUid: 'i-1' };
 function world(phase: VmPhase, instanceUid?: string, more: Partial<NonNullable<World['vm']>> = {}): World {
   return {
     vm: { uid: 'vm-1', phase, runPolicy: 'Manual', deleting: false, ...more },
-    ...(instanceUid === undefined ? {} : { instance: { uid: instanceUid, deleting: false } }),
+    ...(instanceUid === undefined
+      ? {}
+      : { instance: { uid: instanceUid, phase: phase === 'Running' ? phase : 'Pending', deleting: false } }),
   };
 }
 
 const rows: readonly [title: string, type: VmopType, world: World, expected: string | undefined][] = [
   ['a start is done when another instance runs', 'Start', world('Running', 'i-2'), 'OperationCompleted'],
   ['a start is not done by the instance that was there', 'Start', world('Running', 'i-1'), undefined],
+  [
+    'a start is not done while the VM still says what its last instance did',
+    'Start',
+    { ...world('Running'), instance: { uid: 'i-2', phase: 'Scheduling', deleting: false } },
+    undefined,
+  ],
   ['a start waits while nothing runs', 'Start', world('Pending'), undefined],
   ['a start waits while the new instance boots', 'Start', world('Starting', 'i-2'), undefined],
   [

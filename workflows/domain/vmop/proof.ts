@@ -10,7 +10,7 @@ export interface World {
     readonly runPolicy: RunPolicy;
     readonly deleting: boolean;
   };
-  readonly instance?: { readonly uid: string; readonly deleting: boolean };
+  readonly instance?: { readonly uid: string; readonly phase: string; readonly deleting: boolean };
   /** The migration that the operation created. */
   readonly migration?: MigrationProgress;
 }
@@ -46,8 +46,10 @@ export function proofOf(op: Waiting, before: Before, world: World): Proof | unde
 
 type Judge = (op: Waiting, before: Before, world: World & { vm: NonNullable<World['vm']> }) => Proof | undefined;
 
+/** The VM may still say what held for its last instance: the new one has to run itself. */
 const isRunningAnew: Judge = (op, before, { vm, instance }) => {
-  if (vm.phase === 'Running' && instance !== undefined && instance.uid !== before.instanceUid && !instance.deleting)
+  const isAnother = instance !== undefined && instance.uid !== before.instanceUid && !instance.deleting;
+  if (isAnother && instance.phase === 'Running' && vm.phase === 'Running')
     return done(`VirtualMachine "${op.vmName}" is running`);
   if (vm.runPolicy !== 'AlwaysOff') return undefined;
   return failed(
