@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import type { ControlActivities, TransferActivities } from '../workflows/contracts/activities.ts';
+import type { ControlActivities, TransferActivities, WaitActivities } from '../workflows/contracts/activities.ts';
 import type { Config } from './config.ts';
 import type { ErrorTranslator } from './failures.ts';
 import type { Liveness } from './heartbeat.ts';
@@ -19,8 +19,8 @@ import { validateTemplateSwap, validateTemplateSwapFleet } from './template/vali
 import { createVerifyProd } from './template/verify-prod.ts';
 import { toClusterOperationError } from './kubernetes/operation-error.ts';
 import type { Cluster } from './kubernetes/port.ts';
-import { noCluster } from './vmop/deps.ts';
-import { createVmopActivities } from './vmop/index.ts';
+import { noCluster, type VmopDeps } from './vmop/deps.ts';
+import { createVmopActivities, createVmopWaits } from './vmop/index.ts';
 import { toVSphereOperationError } from './vsphere/operation-error.ts';
 import type { VSphere } from './vsphere/port.ts';
 
@@ -60,13 +60,14 @@ export function createControlActivities(deps: ActivityDeps): ControlActivities {
     verifyProd: createVerifyProd(template),
     destroyTemp: createDestroyTemp(template),
     destroyRollback: createDestroyRollback(template),
-    ...createVmopActivities({
-      cluster: deps.cluster ?? noCluster(deps.config.path),
-      settings: deps.config.file.operations,
-      temporal: deps.temporal,
-    }),
+    ...createVmopActivities(vmopDeps(deps)),
     ...createLookup(deps, deps.identity),
   };
+}
+
+/** Waits that may take long: what a control worker registers for the waiting queue. */
+export function createWaitActivities(deps: ActivityDeps): WaitActivities {
+  return createVmopWaits(vmopDeps(deps));
 }
 
 /** Long transfers: what a transfer worker registers. */
@@ -77,6 +78,10 @@ export function createTransferActivities(deps: ActivityDeps): TransferActivities
     importToTemp: createImportToTemp(template),
     ...createLookupOva(deps.config, deps.log),
   };
+}
+
+function vmopDeps({ cluster, config, temporal }: ActivityDeps): VmopDeps {
+  return { cluster: cluster ?? noCluster(config.path), settings: config.file.operations, temporal };
 }
 
 function templateDeps({ config, vsphere, log, liveness }: ActivityDeps): TemplateDeps {

@@ -7,13 +7,14 @@ import { FailureMapper } from '../activities/failures.ts';
 import {
   createControlActivities,
   createTransferActivities,
+  createWaitActivities,
   errorTranslators,
   type ActivityDeps,
 } from '../activities/index.ts';
 import { loadConfig, secretFileWarnings } from '../activities/config.ts';
 import { createCluster } from '../activities/kubernetes/client-node-adapter.ts';
 import { createVSphere } from '../activities/vsphere/vsphere-adapter.ts';
-import { transferQueueOf } from '../workflows/contracts/task-queues.ts';
+import { transferQueueOf, waitQueueOf } from '../workflows/contracts/task-queues.ts';
 import { workflowBundlePath } from './bundle.ts';
 import { serveHealth } from './health.ts';
 import { ConnectionLiveness } from './liveness.ts';
@@ -57,18 +58,17 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
     log: { warn: (message, facts) => log.warn(facts ?? {}, message) },
   };
   try {
-    const worker = await Worker.create({
-      connection,
-      namespace: namespace ?? 'vmflow',
-      ...(await optionsOf(kind, settings, deps)),
-    });
+    const connected = { connection, namespace: namespace ?? 'vmflow' };
+    const worker = await Worker.create({ ...connected, ...(await optionsOf(kind, settings, deps)) });
+    const waiter =
+      kind === 'control' ? await Worker.create({ ...connected, ...waiterOptions(settings, deps) }) : undefined;
     const health = await serveHealth(settings.healthAddress, { status: () => worker.getStatus(), metricsPort });
     log.info(
       { taskQueue: worker.options.taskQueue, healthPort: health.port, buildId: settings.buildId },
       'worker started',
     );
     try {
-      await worker.run();
+      await runTogether(worker, waiter);
     } finally {
       await health.close();
     }
@@ -80,18 +80,46 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
   }
 }
 
-async function optionsOf(
-  kind: WorkerKind,
-  settings: WorkerSettings,
-  deps: ActivityDeps,
-): Promise<Omit<WorkerOptions, 'connection' | 'namespace'>> {
-  const common: Partial<WorkerOptions> = {
+/** Both end when one does: by a signal, or because it failed. */
+async function runTogether(worker: Worker, waiter: Worker | undefined): Promise<void> {
+  if (waiter === undefined) {
+    await worker.run();
+    return;
+  }
+  const endOther = (other: Worker) => (): void => {
+    if (other.getState() === 'RUNNING') other.shutdown();
+  };
+  await Promise.all([worker.run().finally(endOther(waiter)), waiter.run().finally(endOther(worker))]);
+}
+
+/** Waiting costs next to nothing: what it costs is a heartbeat now and then. */
+const waits = 5_000;
+
+function waiterOptions(settings: WorkerSettings, deps: ActivityDeps): Omit<WorkerOptions, 'connection' | 'namespace'> {
+  return {
+    ...commonOptions(settings),
+    taskQueue: waitQueueOf(settings.taskQueue),
+    activities: createWaitActivities(deps),
+    maxConcurrentActivityTaskExecutions: waits,
+  };
+}
+
+function commonOptions(settings: WorkerSettings): Partial<WorkerOptions> {
+  return {
     identity: settings.identity,
     shutdownGraceTime: shutdown.grace,
     shutdownForceTime: shutdown.force,
     maxHeartbeatThrottleInterval: heartbeatThrottle,
     interceptors: { activity: [() => ({ inbound: new FailureMapper(errorTranslators) })] },
   };
+}
+
+async function optionsOf(
+  kind: WorkerKind,
+  settings: WorkerSettings,
+  deps: ActivityDeps,
+): Promise<Omit<WorkerOptions, 'connection' | 'namespace'>> {
+  const common = commonOptions(settings);
   if (kind === 'transfer') {
     return {
       ...common,

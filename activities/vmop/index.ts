@@ -1,4 +1,4 @@
-import type { VmopActivities } from '../../workflows/contracts/activities.ts';
+import type { VmopActivities, VmopWaits } from '../../workflows/contracts/activities.ts';
 import { createCollect } from './collect.ts';
 import { createCreateVmop, createDeleteVmop } from './create-vmop.ts';
 import type { VmopDeps } from './deps.ts';
@@ -21,13 +21,16 @@ export function createVmopActivities(deps: VmopDeps): VmopActivities {
     createVmop: createCreateVmop(deps),
     deleteVmop: createDeleteVmop(deps),
     takeOver: createTakeOver(deps),
-    awaitMigratable: createAwaitMigratable(deps),
     pin: createPin(deps),
     sendSignal: createSendSignal(deps),
-    awaitOutcome: createAwaitOutcome(deps),
     finishVmop: createFinish(deps),
     releaseVmop: createRelease(deps),
     sweepVmops: createSweep(deps),
     collectVmops: createCollect(deps),
   };
+}
+
+/** Those that wait. */
+export function createVmopWaits(deps: VmopDeps): VmopWaits {
+  return { awaitMigratable: createAwaitMigratable(deps), awaitOutcome: createAwaitOutcome(deps) };
 }

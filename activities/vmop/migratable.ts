@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { Refusal, VmopActivities } from '../../workflows/contracts/activities.ts';
+import type { Refusal, VmopWaits } from '../../workflows/contracts/activities.ts';
 import type { AcceptedOperation } from '../../workflows/contracts/vmop.ts';
 import { whileBeating } from '../heartbeat.ts';
 import type { Cluster } from '../kubernetes/port.ts';
@@ -11,7 +11,7 @@ import { conditionOf, isOwnedBy, vmOf, type Vm } from './objects.ts';
 import { writeStatus } from './status.ts';
 
 /** The gate of migrations: policy, other migrations, then a VM that is ready; undefined: go. */
-export function createAwaitMigratable({ cluster, settings }: VmopDeps): VmopActivities['awaitMigratable'] {
+export function createAwaitMigratable({ cluster, settings }: VmopDeps): VmopWaits['awaitMigratable'] {
   return async ({ op, vmUid }) => {
     const { namespace, vmName } = op;
     return await whileBeating(

@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { OutcomeResult, SignalInput, VmopActivities } from '../../workflows/contracts/activities.ts';
+import type { OutcomeResult, SignalInput, VmopWaits } from '../../workflows/contracts/activities.ts';
 import type { AcceptedOperation } from '../../workflows/contracts/vmop.ts';
 import { inWords, type VmopType } from '../../workflows/domain/vmop/matrix.ts';
 import { progressOf } from '../../workflows/domain/vmop/migration.ts';
@@ -15,7 +15,7 @@ import { instanceOf, isOwnedBy, migrationName, migrationOf, vmOf } from './objec
 import { writeStatus } from './status.ts';
 
 /** Says that the signal was sent, then waits for the proof that the VM did it. Reads only, besides the progress it shows. */
-export function createAwaitOutcome(deps: VmopDeps): VmopActivities['awaitOutcome'] {
+export function createAwaitOutcome(deps: VmopDeps): VmopWaits['awaitOutcome'] {
   return async (input) => {
     const { op } = input;
     await markInProgress(deps.cluster, op);

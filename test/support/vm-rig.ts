@@ -314,21 +314,34 @@ export class OperationUnderTest {
     return object?.metadata.uid === this.uid ? vmopOf(object) : undefined;
   }
 
+  /** Waits on a watch: hundreds of these together ask the API server for nothing. */
   async is(
     what: string,
     predicate: (vmop: Vmop, completed: Condition | undefined) => boolean,
     timeoutMs = 15_000,
   ): Promise<Vmop> {
-    let last: Vmop | undefined;
-    return await waitFor(
-      `${this.name}: ${what}`,
-      async () => {
-        last = await this.read();
-        return last !== undefined && predicate(last, completedOf(last)) ? last : undefined;
-      },
-      { timeoutMs },
-    ).catch((err: unknown) => {
-      throw new Error(`${this.name} is not ${what}: ${JSON.stringify(last?.object.status)}`, { cause: err });
+    const { namespace } = this.created.ref;
+    const watch = this.rig.admin.watch(resources.vmop);
+    await watch.ready;
+    return await new Promise<Vmop>((resolve, reject) => {
+      const look = (object: KubeObject | undefined): void => {
+        if (object?.metadata.uid !== this.uid) return;
+        const vmop = vmopOf(object);
+        if (!predicate(vmop, completedOf(vmop))) return;
+        clearTimeout(timer);
+        stop();
+        resolve(vmop);
+      };
+      const stop = watch.subscribe(({ type, object }) => {
+        if (type !== 'deleted' && object.metadata.namespace === namespace && object.metadata.name === this.name)
+          look(object);
+      });
+      const timer = setTimeout(() => {
+        stop();
+        const last = watch.get(namespace, this.name)?.status;
+        reject(new Error(`after ${timeoutMs} ms ${this.name} is not ${what}: ${JSON.stringify(last)}`));
+      }, timeoutMs);
+      look(watch.get(namespace, this.name));
     });
   }
 

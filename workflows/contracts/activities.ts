@@ -77,6 +77,7 @@ export interface ImportInput extends SourceInput {
 export interface ImportResult {
   readonly entity: MoRef;
   readonly uploadedBytes: number;
+  /** How many times an upload was begun. */
   readonly attempts: number;
   readonly warnings: readonly string[];
   readonly observation: Observation;
@@ -282,14 +283,10 @@ export interface VmopActivities {
   deleteVmop(op: Pick<VmopRef, 'namespace' | 'name' | 'uid'>): Promise<boolean>;
   /** Ends the incumbent's workflow, takes back what could still act, marks it. Heartbeats. */
   takeOver(input: TakeOverInput): Promise<TakeOverResult>;
-  /** Waits until a VM can be migrated, or says why it can't. Heartbeats. */
-  awaitMigratable(input: OperationScope): Promise<Refusal | undefined>;
   /** Claims the VM (fencing token), remembers what runs on it, protects the object. */
   pin(input: PinInput): Promise<Pins | Refusal>;
   /** The one write that makes the VM change. Sent at most once per operation. Answers what it acted on. */
   sendSignal(input: SignalInput): Promise<Pins>;
-  /** Says on the object that the signal was sent, then waits for its proof. Heartbeats. */
-  awaitOutcome(input: SignalInput): Promise<OutcomeResult>;
   /** Writes the final status unless there is one already, then releases the object. */
   finishVmop(input: FinishInput): Promise<void>;
   /** For an object that is being deleted: takes back what can be, then releases it. Heartbeats. */
@@ -300,6 +297,14 @@ export interface VmopActivities {
   collectVmops(): Promise<{ readonly deleted: number }>;
 }
 
+/** Waits of VM operations, on the waiting queue. */
+export interface VmopWaits {
+  /** Waits until a VM can be migrated, or says why it can't. Heartbeats. */
+  awaitMigratable(input: OperationScope): Promise<Refusal | undefined>;
+  /** Says on the object that the signal was sent, then waits for its proof. Heartbeats. */
+  awaitOutcome(input: SignalInput): Promise<OutcomeResult>;
+}
+
 /** Read-only questions of the CLI to what only a worker can reach. */
 export interface LookupActivities {
   lookup(request: LookupRequest): Promise<LookupAnswer>;
@@ -307,6 +312,8 @@ export interface LookupActivities {
 
 /** Everything a control worker registers. */
 export type ControlActivities = TemplateActivities & VmopActivities & LookupActivities;
+/** Everything a control worker registers for the waiting queue. */
+export type WaitActivities = VmopWaits;
 /** Everything a transfer worker registers. */
 export type TransferActivities = TemplateTransferActivities & Pick<OvaLookupActivities, 'lookupOva'>;
 

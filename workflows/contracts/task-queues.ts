@@ -5,3 +5,11 @@ export const defaultTaskQueue = 'vmflow';
 export function transferQueueOf(controlQueue: string): string {
   return `${controlQueue}-transfer`;
 }
+
+/**
+ * The queue of activities that only wait, for hours perhaps: `vmflow` → `vmflow-wait`. Apart from the others, so that however
+ * many operations wait, a newer one that takes over finds a free slot.
+ */
+export function waitQueueOf(controlQueue: string): string {
+  return `${controlQueue}-wait`;
+}

@@ -1,5 +1,5 @@
 import { proxyActivities, workflowInfo, type ActivityInterfaceFor, type ActivityOptions } from '@temporalio/workflow';
-import { transferQueueOf } from '../contracts/task-queues.ts';
+import { transferQueueOf, waitQueueOf } from '../contracts/task-queues.ts';
 
 /** Longest summary the server takes, in bytes; names are mostly ASCII, so characters with some room left. */
 const longestSummary = 180;
@@ -16,5 +16,11 @@ export function control<T>(options: ActivityOptions, summary: string): ActivityI
 /** Activities on the transfer queue that belongs to the workflow's own. */
 export function transfer<T>(options: ActivityOptions, summary: string): ActivityInterfaceFor<T> {
   const taskQueue = transferQueueOf(workflowInfo().taskQueue);
+  return proxyActivities<T>({ ...options, taskQueue, summary: oneLine(summary) });
+}
+
+/** Activities that wait for a far side, on the waiting queue that belongs to the workflow's own. */
+export function waiting<T>(options: ActivityOptions, summary: string): ActivityInterfaceFor<T> {
+  const taskQueue = waitQueueOf(workflowInfo().taskQueue);
   return proxyActivities<T>({ ...options, taskQueue, summary: oneLine(summary) });
 }

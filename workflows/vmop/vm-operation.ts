@@ -8,7 +8,7 @@ import {
   isCancellation,
   setHandler,
 } from '@temporalio/workflow';
-import type { OutcomeResult, VmopActivities } from '../contracts/activities.ts';
+import type { OutcomeResult, VmopActivities, VmopWaits } from '../contracts/activities.ts';
 import { vmCoordinatorId } from '../contracts/ids.ts';
 import { messages } from '../contracts/messages.ts';
 import type {
@@ -24,7 +24,7 @@ import type { Incumbent } from '../domain/vmop/decide.ts';
 import { inWords } from '../domain/vmop/matrix.ts';
 import { notSupported } from '../domain/vmop/proof.ts';
 import { failure, knownFailure } from '../shared/failures.ts';
-import { control } from '../shared/proxies.ts';
+import { control, waiting } from '../shared/proxies.ts';
 import { budgets } from './budgets.ts';
 import { OperationState } from './operation-state.ts';
 
@@ -120,7 +120,7 @@ class VmOperation {
     }
     if (op.type === 'Migrate' || op.type === 'Evict') {
       this.#state.enter('migratable');
-      const refusal = await control<VmopActivities>(
+      const refusal = await waiting<VmopWaits>(
         budgets.waitForMigration,
         `wait until ${op.vmName} can be migrated`,
       ).awaitMigratable(scope);
@@ -157,9 +157,11 @@ class VmOperation {
   async #waitForProof(pins: Pins): Promise<OperationResult> {
     const { op } = this.#input;
     this.#state.signalled(pins);
-    const outcome = await control<VmopActivities>(budgets.wait, `wait for ${inWords(op)} of ${op.vmName}`).awaitOutcome(
-      { op, vmUid: pins.vmUid, pins },
-    );
+    const outcome = await waiting<VmopWaits>(budgets.wait, `wait for ${inWords(op)} of ${op.vmName}`).awaitOutcome({
+      op,
+      vmUid: pins.vmUid,
+      pins,
+    });
     return await this.#finish(outcome);
   }
 

@@ -132,6 +132,7 @@ describe('operations of their own', { concurrency: true }, () => {
     assert.equal(await restart.ends(), 'Failed/OperationFailed');
     assert.match((await restart.completed())?.message ?? '', /abandoned by alice: no node is free/);
     assert.equal((await scenario.machine('a'))?.metadata.annotations?.[vmopKeys.startRequested], undefined);
+    await restart.result();
     const answer = await scenario.coordinator('a').executeUpdate<string, [object]>(messages.abandon, { args: [order] });
     assert.match(answer, /nothing to do/);
     const stop = await scenario.op('Stop', 'a');
