@@ -318,7 +318,7 @@ export class OperationUnderTest {
   async is(
     what: string,
     predicate: (vmop: Vmop, completed: Condition | undefined) => boolean,
-    timeoutMs = 15_000,
+    timeoutMs = 30_000,
   ): Promise<Vmop> {
     const { namespace } = this.created.ref;
     const watch = this.rig.admin.watch(resources.vmop);
@@ -346,12 +346,12 @@ export class OperationUnderTest {
   }
 
   /** Waits until it is terminal; answers phase and reason as `Completed/OperationCompleted`. */
-  async ends(timeoutMs = 15_000): Promise<string> {
+  async ends(timeoutMs = 30_000): Promise<string> {
     const vmop = await this.is('terminal', ({ isTerminal }) => isTerminal, timeoutMs);
     return `${vmop.phase}/${completedOf(vmop)?.reason}`;
   }
 
-  async inProgress(timeoutMs = 10_000): Promise<Vmop> {
+  async inProgress(timeoutMs = 30_000): Promise<Vmop> {
     return await this.is('InProgress', ({ phase }) => phase === 'InProgress', timeoutMs);
   }
 
@@ -360,7 +360,7 @@ export class OperationUnderTest {
     return vmop === undefined ? undefined : completedOf(vmop);
   }
 
-  async isGone(timeoutMs = 15_000): Promise<void> {
+  async isGone(timeoutMs = 30_000): Promise<void> {
     await waitFor(`${this.name} to be gone`, async () => (await this.read()) === undefined || undefined, { timeoutMs });
   }
 

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import pLimit from 'p-limit';
 import { delayAnnotations, switches } from '../../sim/vm-layer/switches.ts';
 import { VmRig } from '../../support/vm-rig.ts';
 
 /** Without the webhook: what slips past admission is judged at the gate. */
-describe('operations that race', { concurrency: true }, () => {
+describe('operations that race', () => {
   let rig: VmRig;
   before(async () => {
     rig = await VmRig.start();
@@ -13,122 +14,128 @@ describe('operations that race', { concurrency: true }, () => {
 
   const slowGuest = { [delayAnnotations.guestShutdownDelay]: '1s' };
 
-  test('vmop/A22 what the webhook would have refused fails at the gate, and the older one goes on', async () => {
-    const scenario = await rig.scenario();
-    await scenario.vm('a', { running: true, annotations: slowGuest });
-    const stop = await scenario.op('Stop', 'a');
-    const start = await scenario.op('Start', 'a');
-    assert.equal(await start.ends(), 'Failed/NotReadyToBeExecuted');
-    assert.match((await start.completed())?.message ?? '', new RegExp(`"${stop.name}".*should finish first`));
-    assert.equal(await stop.ends(), 'Completed/OperationCompleted');
-  });
-
   test('vmop/A23 of two stops at once exactly one runs, fifty times', async () => {
     const scenario = await rig.scenario();
-    await Promise.all(
-      Array.from({ length: 50 }, async (_, round) => {
-        const name = `a${round}`;
-        const vm = await scenario.vm(name, { running: true, annotations: slowGuest, timeoutMs: 60_000 });
-        const pair = await Promise.all([scenario.op('Stop', name), scenario.op('Stop', name)]);
-        const ends = await Promise.all(pair.map((stop) => stop.ends(90_000)));
-        assert.deepEqual(ends.toSorted(), ['Completed/OperationCompleted', 'Failed/NotReadyToBeExecuted'], name);
-        const deletes = await scenario.writes({ verb: 'delete', resource: instances, name });
-        assert.deepEqual(
-          deletes.map(({ uid }) => uid),
-          [vm.instance?.metadata.uid],
-        );
-      }),
-    );
+    await rounds(50, async (round) => {
+      const name = `a${round}`;
+      const vm = await scenario.vm(name, { running: true, annotations: slowGuest, timeoutMs: 60_000 });
+      const pair = await Promise.all([scenario.op('Stop', name), scenario.op('Stop', name)]);
+      const ends = await Promise.all(pair.map((stop) => stop.ends(90_000)));
+      assert.deepEqual(ends.toSorted(), ['Completed/OperationCompleted', 'Failed/NotReadyToBeExecuted'], name);
+      const deletes = await scenario.writes({ verb: 'delete', resource: instances, name });
+      assert.deepEqual(
+        deletes.map(({ uid }) => uid),
+        [vm.instance?.metadata.uid],
+      );
+    });
   });
 
   test('vmop/A24 of two that could take over one migration the first wins, fifty times', async () => {
     const scenario = await rig.scenario();
-    await Promise.all(
-      Array.from({ length: 50 }, async (_, round) => {
-        const name = `b${round}`;
-        await scenario.vm(name, {
-          running: true,
-          annotations: { ...slowGuest, [switches.migrationStuckAt]: 'Running' },
-          timeoutMs: 60_000,
-        });
-        const move = await scenario.op('Migrate', name);
-        await move.inProgress(60_000);
-        const [stop, restart] = await Promise.all([scenario.op('Stop', name), scenario.op('Restart', name)]);
-        const [stopEnd, restartEnd] = await Promise.all([stop.ends(90_000), restart.ends(90_000)]);
-        assert.deepEqual(
-          [stopEnd, restartEnd].toSorted(),
-          ['Completed/OperationCompleted', 'Failed/NotReadyToBeExecuted'],
-          name,
-        );
-        const winner = stopEnd.startsWith('Completed') ? stop : restart;
-        assert.equal(await move.ends(), 'Completed/Superseded');
-        assert.match((await move.completed())?.message ?? '', new RegExp(`superseded by ${winner.name} `));
-        await scenario.vmIs(name, ({ phase }) => phase === (winner === stop ? 'Stopped' : 'Running'), 60_000);
-      }),
-    );
-  });
-
-  test('vmop/A25 a chain: the last one wins, the others are superseded', async () => {
-    const scenario = await rig.scenario();
-    await scenario.vm('c', {
-      runPolicy: 'Manual',
-      annotations: { ...slowGuest, [switches.unschedulable]: 'true' },
+    await rounds(50, async (round) => {
+      const name = `b${round}`;
+      await scenario.vm(name, {
+        running: true,
+        annotations: { ...slowGuest, [switches.migrationStuckAt]: 'Running' },
+        timeoutMs: 60_000,
+      });
+      const move = await scenario.op('Migrate', name);
+      await move.inProgress(60_000);
+      const [stop, restart] = await Promise.all([scenario.op('Stop', name), scenario.op('Restart', name)]);
+      const [stopEnd, restartEnd] = await Promise.all([stop.ends(90_000), restart.ends(90_000)]);
+      assert.deepEqual(
+        [stopEnd, restartEnd].toSorted(),
+        ['Completed/OperationCompleted', 'Failed/NotReadyToBeExecuted'],
+        name,
+      );
+      const winner = stopEnd.startsWith('Completed') ? stop : restart;
+      assert.equal(await move.ends(), 'Completed/Superseded');
+      assert.match((await move.completed())?.message ?? '', new RegExp(`superseded by ${winner.name} `));
+      await scenario.vmIs(name, ({ phase }) => phase === (winner === stop ? 'Stopped' : 'Running'), 60_000);
     });
-    const start = await scenario.op('Start', 'c');
-    await start.inProgress();
-    const stop = await scenario.op('Stop', 'c');
-    const forced = await scenario.op('Stop', 'c', { force: true });
-    assert.equal(await forced.ends(), 'Completed/OperationCompleted');
-    assert.deepEqual([await start.ends(), await stop.ends()], ['Completed/Superseded', 'Completed/Superseded']);
-    assert.match((await stop.completed())?.message ?? '', new RegExp(forced.name));
   });
 
-  test('vmop/A26 a newcomer that can not run spares the older one', async () => {
-    const scenario = await rig.scenario();
-    await scenario.vm('d', { runPolicy: 'AlwaysOn', annotations: { [delayAnnotations.migration]: '150ms' } });
-    const move = await scenario.op('Migrate', 'd');
-    const stop = await scenario.op('Stop', 'd');
-    assert.equal(await stop.ends(), 'Failed/NotApplicableForVirtualMachineRunPolicy');
-    assert.equal(await move.ends(), 'Completed/Completed');
-    assert.equal((await move.read())?.object.status?.['progress'], '100%');
-  });
+  describe('in one order', { concurrency: true }, () => {
+    test('vmop/A22 what the webhook would have refused fails at the gate, and the older one goes on', async () => {
+      const scenario = await rig.scenario();
+      await scenario.vm('a', { running: true, annotations: slowGuest });
+      const stop = await scenario.op('Stop', 'a');
+      const start = await scenario.op('Start', 'a');
+      assert.equal(await start.ends(), 'Failed/NotReadyToBeExecuted');
+      assert.match((await start.completed())?.message ?? '', new RegExp(`"${stop.name}".*should finish first`));
+      assert.equal(await stop.ends(), 'Completed/OperationCompleted');
+    });
 
-  test('vmop/A27 an older one that finishes while it is being taken over keeps its result', async () => {
-    const scenario = await rig.scenario();
-    await scenario.vm('e', { runPolicy: 'Manual', annotations: { [switches.unschedulable]: 'true' } });
-    const start = await scenario.op('Start', 'e');
-    await start.inProgress();
-    // The newcomer has been decided when it reads its VM; the fence comes after that.
-    const hold = rig.proxy.hold(
-      {
-        method: 'create events',
-        match: ({ body, path }) =>
-          path.includes(scenario.namespace) && body.includes('VirtualMachineOperationStarted') && body.includes('stop'),
-      },
-      'answer',
-    );
-    const stop = await scenario.op('Stop', 'e');
-    await hold.arrived;
-    await scenario.annotate('e', { [switches.unschedulable]: undefined });
-    await scenario.vmIs('e', ({ phase }) => phase === 'Running');
-    assert.equal(await start.ends(), 'Completed/OperationCompleted');
-    hold.release();
-    assert.equal(await stop.ends(), 'Completed/OperationCompleted');
-    assert.equal(await start.ends(), 'Completed/OperationCompleted');
-    await scenario.vmIs('e', ({ phase }) => phase === 'Stopped');
-  });
+    test('vmop/A25 a chain: the last one wins, the others are superseded', async () => {
+      const scenario = await rig.scenario();
+      await scenario.vm('c', {
+        runPolicy: 'Manual',
+        annotations: { ...slowGuest, [switches.unschedulable]: 'true' },
+      });
+      const start = await scenario.op('Start', 'c');
+      await start.inProgress();
+      const stop = await scenario.op('Stop', 'c');
+      const forced = await scenario.op('Stop', 'c', { force: true });
+      assert.equal(await forced.ends(), 'Completed/OperationCompleted');
+      assert.deepEqual([await start.ends(), await stop.ends()], ['Completed/Superseded', 'Completed/Superseded']);
+      assert.match((await stop.completed())?.message ?? '', new RegExp(forced.name));
+    });
 
-  test('vmop/A38 equal names in different namespaces have nothing to do with each other', async () => {
-    const [one, two] = [await rig.scenario(), await rig.scenario()];
-    const stuck = { runPolicy: 'Manual', annotations: { [switches.unschedulable]: 'true' } } as const;
-    await Promise.all([one.vm('x', stuck), two.vm('x', stuck)]);
-    const [startOne, startTwo] = [await one.op('Start', 'x'), await two.op('Start', 'x')];
-    await Promise.all([startOne.inProgress(), startTwo.inProgress()]);
-    const stop = await one.op('Stop', 'x');
-    assert.equal(await stop.ends(), 'Completed/OperationCompleted');
-    assert.equal(await startOne.ends(), 'Completed/Superseded');
-    assert.equal((await startTwo.read())?.phase, 'InProgress');
+    test('vmop/A26 a newcomer that can not run spares the older one', async () => {
+      const scenario = await rig.scenario();
+      await scenario.vm('d', { runPolicy: 'AlwaysOn', annotations: { [delayAnnotations.migration]: '150ms' } });
+      const move = await scenario.op('Migrate', 'd');
+      const stop = await scenario.op('Stop', 'd');
+      assert.equal(await stop.ends(), 'Failed/NotApplicableForVirtualMachineRunPolicy');
+      assert.equal(await move.ends(), 'Completed/Completed');
+      assert.equal((await move.read())?.object.status?.['progress'], '100%');
+    });
+
+    test('vmop/A27 an older one that finishes while it is being taken over keeps its result', async () => {
+      const scenario = await rig.scenario();
+      await scenario.vm('e', { runPolicy: 'Manual', annotations: { [switches.unschedulable]: 'true' } });
+      const start = await scenario.op('Start', 'e');
+      await start.inProgress();
+      // The newcomer has been decided when it reads its VM; the fence comes after that.
+      const hold = rig.proxy.hold(
+        {
+          method: 'create events',
+          match: ({ body, path }) =>
+            path.includes(scenario.namespace) &&
+            body.includes('VirtualMachineOperationStarted') &&
+            body.includes('stop'),
+        },
+        'answer',
+      );
+      const stop = await scenario.op('Stop', 'e');
+      await hold.arrived;
+      await scenario.annotate('e', { [switches.unschedulable]: undefined });
+      await scenario.vmIs('e', ({ phase }) => phase === 'Running');
+      assert.equal(await start.ends(), 'Completed/OperationCompleted');
+      hold.release();
+      assert.equal(await stop.ends(), 'Completed/OperationCompleted');
+      assert.equal(await start.ends(), 'Completed/OperationCompleted');
+      await scenario.vmIs('e', ({ phase }) => phase === 'Stopped');
+    });
+
+    test('vmop/A38 equal names in different namespaces have nothing to do with each other', async () => {
+      const [one, two] = [await rig.scenario(), await rig.scenario()];
+      const stuck = { runPolicy: 'Manual', annotations: { [switches.unschedulable]: 'true' } } as const;
+      await Promise.all([one.vm('x', stuck), two.vm('x', stuck)]);
+      const [startOne, startTwo] = [await one.op('Start', 'x'), await two.op('Start', 'x')];
+      await Promise.all([startOne.inProgress(), startTwo.inProgress()]);
+      const stop = await one.op('Stop', 'x');
+      assert.equal(await stop.ends(), 'Completed/OperationCompleted');
+      assert.equal(await startOne.ends(), 'Completed/Superseded');
+      assert.equal((await startTwo.read())?.phase, 'InProgress');
+    });
   });
 });
+
+/** So many rounds, ten at a time. */
+async function rounds(count: number, round: (n: number) => Promise<void>): Promise<void> {
+  const limit = pLimit(10);
+  await Promise.all(Array.from({ length: count }, (_, n) => limit(() => round(n))));
+}
 
 const instances = 'internalvirtualizationvirtualmachineinstances';
