@@ -22,7 +22,7 @@ export function clusterOver(transport: Transport, log: ClusterLog = silent): Clu
     },
 
     async create(resource, namespace, body, { dryRun = false } = {}) {
-      const attempt = `create ${resource.kind} ${namespace}/${nameIn(body)}`;
+      const attempt = `create ${resource.kind} ${namespace === undefined ? '' : `${namespace}/`}${nameIn(body)}`;
       const path = withQuery(collectionPath(resource, namespace), { dryRun: dryRun ? 'All' : undefined });
       return parseObject(await ask({ method: 'POST', path, body: { ...headOf(resource), ...body } }, attempt), attempt);
     },

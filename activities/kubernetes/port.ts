@@ -82,9 +82,10 @@ export interface Cluster {
   get(resource: Resource, namespace: string, name: string): Promise<KubeObject | undefined>;
   /** A quorum read, never from a cache. `namespace` absent: all. */
   list(resource: Resource, namespace?: string, labelSelector?: string): Promise<readonly KubeObject[]>;
+  /** `namespace` undefined: of a kind that has none. */
   create(
     resource: Resource,
-    namespace: string,
+    namespace: string | undefined,
     body: object,
     options?: { readonly dryRun?: boolean },
   ): Promise<KubeObject>;

@@ -3,7 +3,12 @@ import type { EndpointInfo, LookupAnswer, LookupRequest } from '../../workflows/
 import { secretFileWarnings, type Config } from '../config.ts';
 import { OperationError } from '../failures.ts';
 import type { TemplateDeps } from '../template/deps.ts';
+import type { Cluster } from '../kubernetes/port.ts';
+import { noCluster } from '../vmop/deps.ts';
+import { checkCluster } from './check-cluster.ts';
 import { checkVCenter } from './check-vcenter.ts';
+import { clusterEndpoint, clusterName } from './cluster-endpoint.ts';
+import { clusterQuestions } from './cluster-questions.ts';
 import { findTemplate, listTemplates } from './templates.ts';
 
 export interface WorkerIdentity {
@@ -17,22 +22,32 @@ type Answers = {
   ) => Promise<LookupAnswer>;
 };
 
+export interface LookupDeps extends Pick<TemplateDeps, 'config' | 'vsphere'> {
+  /** Absent: no `cluster` in `vmflow.yaml`. */
+  readonly cluster?: Cluster;
+}
+
 /** Read-only questions; each is one row. */
-export function createLookup(
-  deps: Pick<TemplateDeps, 'config' | 'vsphere'>,
-  identity: WorkerIdentity,
-): LookupActivities {
+export function createLookup(deps: LookupDeps, identity: WorkerIdentity): LookupActivities {
+  const cluster = deps.cluster ?? noCluster(deps.config.path);
   const answers: Answers = {
-    endpoints: () =>
-      Promise.resolve({
+    endpoints: async () => {
+      const ofCluster = await clusterEndpoint(deps.config);
+      return {
         what: 'endpoints',
-        endpoints: Object.keys(deps.config.file.vcenters).map((name) => endpointInfo(deps.config, name)),
-      }),
-    endpoint: async ({ name }) => ({
-      what: 'endpoint',
-      endpoint: endpointInfo(deps.config, name),
-      checks: await checkVCenter(deps, name),
-    }),
+        endpoints: [
+          ...Object.keys(deps.config.file.vcenters).map((name) => endpointInfo(deps.config, name)),
+          ...(ofCluster === undefined ? [] : [ofCluster]),
+        ],
+      };
+    },
+    endpoint: async ({ name }) => {
+      const ofCluster = name === clusterName ? await clusterEndpoint(deps.config) : undefined;
+      if (ofCluster !== undefined)
+        return { what: 'endpoint', endpoint: ofCluster, checks: await checkCluster(cluster, ofCluster) };
+      return { what: 'endpoint', endpoint: endpointInfo(deps.config, name), checks: await checkVCenter(deps, name) };
+    },
+    ...clusterQuestions(cluster),
     template: (request) => findTemplate(deps, request),
     templates: (request) => listTemplates(deps, request),
     worker: async () => ({
@@ -65,7 +80,8 @@ export function createLookup(
 function endpointInfo(config: Config, name: string): EndpointInfo {
   const entry = config.file.vcenters[name];
   if (entry === undefined) {
-    const known = Object.keys(config.file.vcenters).join(', ') || 'none';
+    const names = [...Object.keys(config.file.vcenters), ...(config.file.cluster === undefined ? [] : [clusterName])];
+    const known = names.join(', ') || 'none';
     throw new OperationError('NotFound', `no endpoint "${name}" in the workers' configuration; known: ${known}`, {
       code: 'ENDPOINT_UNKNOWN',
     });

@@ -1,19 +1,28 @@
+import type { ClusterLookupAnswer, ClusterLookupRequest } from './cluster-lookup.ts';
 import type { Placement } from './template.ts';
 
 /** Input of the workflow `lookup`: one read-only question. */
 export type LookupRequest =
   | { readonly what: 'endpoints' }
   | { readonly what: 'endpoint'; readonly name: string }
-  | { readonly what: 'template'; readonly vcenter: string; readonly placement: Placement; readonly name: string }
+  | {
+      readonly what: 'template';
+      readonly vcenter: string;
+      readonly placement: Placement;
+      readonly name: string;
+      /** Of the name of the previous one; default `mco-old`. */
+      readonly rollbackPrefix?: string;
+    }
   | { readonly what: 'templates'; readonly vcenter: string; readonly datacenter: string; readonly folder?: string }
   /** Reads the OVA on a transfer worker. A path or an http(s) URL. */
   | { readonly what: 'ova'; readonly location: string; readonly headersRef?: string }
-  | { readonly what: 'worker' };
+  | { readonly what: 'worker' }
+  | ClusterLookupRequest;
 
 /** One far side of `vmflow.yaml`, without secrets. */
 export interface EndpointInfo {
   readonly name: string;
-  readonly kind: 'vcenter';
+  readonly kind: 'vcenter' | 'cluster';
   readonly url: string;
   readonly user: string;
   readonly tls: string;
@@ -59,4 +68,5 @@ export type LookupAnswer =
       readonly sdk: string;
       readonly node: string;
       readonly checks: readonly Check[];
-    };
+    }
+  | ClusterLookupAnswer;

@@ -6,10 +6,14 @@ const place = { datacenter: isLine, folder: optional(isText) };
 const questions: Readonly<Record<LookupRequest['what'], Rules>> = {
   endpoints: {},
   endpoint: { name: isText },
-  template: { vcenter: isText, placement: object(place), name: isText },
+  template: { vcenter: isText, placement: object(place), name: isText, rollbackPrefix: optional(isText) },
   templates: { vcenter: isText, ...place },
   ova: { location: isLine, headersRef: optional(isText) },
   worker: {},
+  vms: { namespace: optional(isLine), selector: optional(isText), name: optional(isLine), after: optional(isText) },
+  vm: { namespace: isLine, name: isLine },
+  vmops: { namespace: optional(isLine), vmName: optional(isLine), after: optional(isText) },
+  vmop: { namespace: optional(isLine), nameOrUid: isLine },
 };
 
 /** Why this is no question; undefined when it is one. */

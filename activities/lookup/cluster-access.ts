@@ -1,0 +1,56 @@
+import pLimit from 'p-limit';
+import type { Cluster, Resource } from '../kubernetes/port.ts';
+import { resources } from '../kubernetes/resources.ts';
+
+/** The API's own question "may I?"; everybody who is logged in may ask it. */
+const accessReview: Resource = {
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  plural: 'selfsubjectaccessreviews',
+  kind: 'SelfSubjectAccessReview',
+};
+
+const reading = ['get', 'list', 'watch'] as const;
+const all = [...reading, 'create', 'update', 'patch', 'delete'] as const;
+
+interface Need {
+  readonly resource: Resource;
+  readonly subresource?: string;
+  readonly verbs: readonly string[];
+}
+
+/** What workers and bridge do in the cluster, in all namespaces. */
+export const needs: readonly Need[] = [
+  { resource: resources.vmop, verbs: all },
+  { resource: resources.vmop, subresource: 'status', verbs: ['patch'] },
+  // The API server asks for it when a migration names its operation as the owner that blocks deletion.
+  { resource: resources.vmop, subresource: 'finalizers', verbs: ['update'] },
+  { resource: resources.vm, verbs: reading },
+  { resource: resources.machine, verbs: [...reading, 'patch'] },
+  { resource: resources.machine, subresource: 'status', verbs: ['patch'] },
+  { resource: resources.instance, verbs: [...reading, 'patch', 'delete'] },
+  { resource: resources.migration, verbs: [...reading, 'create', 'delete'] },
+  { resource: resources.event, verbs: ['create'] },
+];
+
+/** Requests at the same time. */
+const sideBySide = 8;
+
+/** What may not be done, as `patch virtualmachineoperations/status`. Fails when the API server can't be asked. */
+export async function missingAccess(cluster: Cluster): Promise<readonly string[]> {
+  const limit = pLimit(sideBySide);
+  const asked = needs.flatMap((need) => need.verbs.map((verb) => ({ need, verb })));
+  const answers = await Promise.all(asked.map(({ need, verb }) => limit(() => isAllowed(cluster, need, verb))));
+  return asked.filter((_, place) => answers[place] === false).map(({ need, verb }) => `${verb} ${pluralOf(need)}`);
+}
+
+async function isAllowed(cluster: Cluster, { resource, subresource }: Need, verb: string): Promise<boolean> {
+  const { group, version, plural } = resource;
+  const resourceAttributes = { group, version, resource: plural, verb, ...(subresource ? { subresource } : {}) };
+  const { status } = await cluster.create(accessReview, undefined, { spec: { resourceAttributes } });
+  return status?.['allowed'] === true;
+}
+
+function pluralOf({ resource, subresource }: Need): string {
+  return subresource === undefined ? resource.plural : `${resource.plural}/${subresource}`;
+}
