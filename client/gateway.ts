@@ -6,7 +6,10 @@ import type { LookupAnswer, LookupRequest } from '../workflows/contracts/lookup.
  * `CliError`; its `reason` is one of `gatewayReasons` or, for a refusal by a workflow, the code of that refusal.
  */
 export interface Gateway {
-  /** Starts an execution and sends it an update in one call, or sends the update to the open one with this id. */
+  /**
+   * Starts an execution and sends it an update in one call, or sends the update to the open one with this id. A worker has to
+   * accept it within the acknowledge time; its answer may take longer.
+   */
   startWithUpdate(
     start: StartRequest,
     update: UpdateRequest,
@@ -23,8 +26,15 @@ export interface Gateway {
   /** Newest first, at most `limit`. */
   list(query: string, limit: number): Promise<readonly ExecutionView[]>;
   cancel(target: ExecutionRef): Promise<void>;
+  /** What an execution was started with, as its history says; needs no worker. */
+  input(target: ExecutionRef): Promise<unknown>;
   /** How a closed execution ended, as its history says; needs no worker. */
   outcome(target: ExecutionRef): Promise<ExecutionOutcome>;
+  /**
+   * Waits until the last run with this id has ended, for as long as that takes, without asking again and again. Ends early
+   * with an `EXECUTION_NOT_FOUND` when there is none, and when the signal is aborted.
+   */
+  awaitEnd(target: Pick<ExecutionRef, 'workflowId'>, signal: AbortSignal): Promise<ExecutionOutcome>;
   /** Asks the workers one read-only question. `startedAt` is the server's clock, ISO 8601. */
   lookup<W extends LookupRequest['what']>(
     request: Extract<LookupRequest, { what: W }>,
@@ -38,6 +48,11 @@ export interface Gateway {
   /** Custom search attributes of the namespace: name to type (`KEYWORD`, `BOOL`, …). */
   searchAttributes(): Promise<Readonly<Record<string, string>>>;
   addSearchAttributes(attributes: Readonly<Record<string, string>>): Promise<void>;
+  /** Undefined when there is no schedule with this id. */
+  schedule(id: string): Promise<ScheduleView | undefined>;
+  createSchedule(schedule: ScheduleView): Promise<void>;
+  /** Makes the schedule with this id as given; whether it is paused stays. */
+  changeSchedule(schedule: ScheduleView): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -55,6 +70,7 @@ export const gatewayReasons = {
   notFound: 'EXECUTION_NOT_FOUND',
   notAcknowledged: 'NOT_ACKNOWLEDGED',
   workerFailing: 'WORKER_FAILING',
+  unfinished: 'NOT_FINISHED_YET',
 } as const;
 
 export interface ExecutionRef {
@@ -126,4 +142,20 @@ export interface Poller {
   readonly identity: string;
   readonly lastSeen?: string;
   readonly buildId?: string;
+}
+
+/** A workflow that the server starts by itself. */
+export interface ScheduleView {
+  readonly id: string;
+  readonly workflowType: string;
+  /** What the id of each execution begins with. */
+  readonly workflowId: string;
+  readonly taskQueue: string;
+  /** Times of day are UTC. */
+  readonly rhythm:
+    { readonly everyMs: number } | { readonly dailyAt: { readonly hour: number; readonly minute: number } };
+  /** What happens when the execution before is still running. */
+  readonly overlap: 'SKIP' | 'ALLOW_ALL';
+  /** Executions that were missed for longer than this are left out. */
+  readonly catchupMs: number;
 }

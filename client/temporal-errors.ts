@@ -89,6 +89,11 @@ export function fromFailure(
   });
 }
 
+/** True when a call ran into its deadline, whoever set it. */
+export function isDeadline(error: unknown): boolean {
+  return grpcStatus(error)?.code === grpc.deadline;
+}
+
 function grpcStatus(error: unknown): { code: number; details: string } | undefined {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (isGrpcServiceError(cause)) return { code: cause.code, details: detailsOf(cause) };
@@ -140,6 +145,23 @@ export function notAcknowledged(context: ErrorContext, cause?: unknown): CliErro
     why: `no worker of task queue "${context.taskQueue}" has answered`,
     state: 'Temporal keeps what was sent; a worker that starts now takes it up',
     next: ['vmflow doctor', 'start a worker for this queue, or name another with --task-queue'],
+    cause,
+  });
+}
+
+/** Accepted, but its handler hasn't answered. */
+export function unfinished(
+  context: Omit<ErrorContext, 'attempt' | 'needsWorker'>,
+  attempt: string,
+  cause: unknown,
+): CliError {
+  return new CliError({
+    exit: 'notAcknowledged',
+    reason: gatewayReasons.unfinished,
+    message: `can't ${attempt}: accepted, but not answered yet`,
+    why: `the workers of task queue "${context.taskQueue}" have been at it for a minute`,
+    state: 'it is kept and carried on; the same command again joins it',
+    next: ['vmflow doctor', 'look at the workflow in the Web UI for what it waits for'],
     cause,
   });
 }

@@ -9,16 +9,36 @@ import { lookupId } from '../workflows/contracts/ids.ts';
 import { searchKeys, type OperationKind } from '../workflows/contracts/attributes.ts';
 import { transferQueueOf } from '../workflows/contracts/task-queues.ts';
 import type { CliError } from './errors.ts';
-import type { ExecutionOutcome, ExecutionRef, Gateway, SearchValue, StartRequest, UpdateRequest } from './gateway.ts';
+import type {
+  ExecutionOutcome,
+  ExecutionRef,
+  Gateway,
+  ScheduleView,
+  SearchValue,
+  StartRequest,
+  UpdateRequest,
+} from './gateway.ts';
 import type { Settings } from './settings.ts';
 import { TemporalAdmin } from './temporal-admin.ts';
-import { failureOf, fromTemporal, notAcknowledged, type ErrorContext } from './temporal-errors.ts';
+import { TemporalSchedules } from './temporal-schedules.ts';
+import {
+  failureOf,
+  fromTemporal,
+  isDeadline,
+  notAcknowledged,
+  unfinished,
+  type ErrorContext,
+} from './temporal-errors.ts';
 import { describedExecution, executionView } from './temporal-views.ts';
 
 /** Milliseconds for any call that only the server answers. Without a deadline a client can wait for ever. */
 const rpcDeadlineMs = 10_000;
 /** How long an accepted update is given to finish before "accepted" is the answer. */
 const updateResultMs = 1_500;
+/** How long an accepted request is given to be answered: the far side may be slow, and is asked several times. */
+const answerDeadlineMs = 60_000;
+/** Milliseconds for one look at a history that hasn't ended; the server answers in less. A dead connection is noticed so. */
+const longPollMs = 90_000;
 /** A lookup may hash a large OVA or ask a slow vCenter. */
 const lookupDeadlineMs = 30 * 60_000;
 
@@ -41,15 +61,17 @@ function contextOf(settings: Settings): Omit<ErrorContext, 'attempt' | 'needsWor
   };
 }
 
-/** The only file, with its three neighbours, that knows the SDK. */
+/** The only file, with its neighbours of that name, that knows the SDK. */
 class TemporalGateway extends TemporalAdmin implements Gateway {
   readonly #client: Client;
   readonly #settings: Settings;
+  readonly #schedules: TemporalSchedules;
 
   constructor(connection: Connection, settings: Settings) {
     super(connection, settings.namespace.value, (attempt, deadlineMs, call) => this.#call(attempt, deadlineMs, call));
     this.#settings = settings;
     this.#client = new Client({ connection, namespace: settings.namespace.value });
+    this.#schedules = new TemporalSchedules(connection, settings.namespace.value);
   }
 
   /** Runs one call with a deadline and turns what it throws into a message. */
@@ -74,16 +96,19 @@ class TemporalGateway extends TemporalAdmin implements Gateway {
       ...this.#startOptions(start),
       workflowIdConflictPolicy: 'USE_EXISTING',
     });
-    const call = async (): Promise<{ runId: string; answer: unknown }> => {
-      const handle = await this.#client.workflow.startUpdateWithStart(update.name, {
+    const call = () =>
+      this.#client.workflow.startUpdateWithStart(update.name, {
         args: [update.body],
         updateId: update.updateId,
         waitForStage: 'ACCEPTED',
         startWorkflowOperation,
       });
-      return { runId: handle.workflowRunId ?? '', answer: await handle.result() };
-    };
-    return this.#call(`start ${start.workflowId}`, this.#ackMs, call, true);
+    const attempt = `start ${start.workflowId}`;
+    const handle = await this.#call(attempt, this.#ackMs, call, true);
+    const answer = await this.#call(attempt, answerDeadlineMs, () => handle.result(), true).catch((error: unknown) => {
+      throw isNotAcknowledged(error) ? unfinished(contextOf(this.#settings), attempt, error) : error;
+    });
+    return { runId: handle.workflowRunId ?? '', answer };
   }
 
   async start(start: StartRequest): Promise<{ runId: string; joined: boolean }> {
@@ -156,6 +181,21 @@ class TemporalGateway extends TemporalAdmin implements Gateway {
     await this.#call(`cancel ${target.workflowId}`, rpcDeadlineMs, () => this.#handle(target).cancel());
   }
 
+  async input({ workflowId, runId }: ExecutionRef): Promise<unknown> {
+    return this.#call(`read the request of ${workflowId}`, rpcDeadlineMs, async () => {
+      const { history } = await this.connection.workflowService.getWorkflowExecutionHistory({
+        namespace: this.#settings.namespace.value,
+        execution: { workflowId, ...(runId === undefined ? {} : { runId }) },
+        maximumPageSize: 1,
+      });
+      const { input } = history?.events?.[0]?.workflowExecutionStartedEventAttributes ?? {};
+      const [request] = input?.payloads ?? [];
+      return request == null
+        ? undefined
+        : this.#client.options.loadedDataConverter.payloadConverter.fromPayload<unknown>(request);
+    });
+  }
+
   async outcome(target: ExecutionRef): Promise<ExecutionOutcome> {
     return this.#call(`read the result of ${target.workflowId}`, rpcDeadlineMs, async () => {
       try {
@@ -166,6 +206,37 @@ class TemporalGateway extends TemporalAdmin implements Gateway {
         return { failure };
       }
     });
+  }
+
+  async awaitEnd({ workflowId }: Pick<ExecutionRef, 'workflowId'>, signal: AbortSignal): Promise<ExecutionOutcome> {
+    const attempt = `wait for ${workflowId}`;
+    const look = (): Promise<ExecutionOutcome | undefined> =>
+      this.connection.withAbortSignal(signal, async () => {
+        try {
+          return { result: (await this.#client.workflow.getHandle(workflowId).result()) as unknown };
+        } catch (error) {
+          const failure = failureOf(error);
+          if (failure !== undefined) return { failure };
+          if (isDeadline(error) && !signal.aborted) return undefined;
+          throw error;
+        }
+      });
+    for (;;) {
+      const outcome = await this.#call(attempt, longPollMs, look);
+      if (outcome !== undefined) return outcome;
+    }
+  }
+
+  async schedule(id: string): Promise<ScheduleView | undefined> {
+    return this.#call(`look at schedule ${id}`, rpcDeadlineMs, () => this.#schedules.find(id));
+  }
+
+  async createSchedule(schedule: ScheduleView): Promise<void> {
+    await this.#call(`create schedule ${schedule.id}`, rpcDeadlineMs, () => this.#schedules.create(schedule));
+  }
+
+  async changeSchedule(schedule: ScheduleView): Promise<void> {
+    await this.#call(`change schedule ${schedule.id}`, rpcDeadlineMs, () => this.#schedules.change(schedule));
   }
 
   /** The first reaction must come within the acknowledge time; the answer may take longer. */

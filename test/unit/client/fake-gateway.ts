@@ -7,6 +7,7 @@ import type {
   ExecutionView,
   Gateway,
   Poller,
+  ScheduleView,
   StartRequest,
   UpdateRequest,
 } from '../../../client/gateway.ts';
@@ -18,7 +19,13 @@ export class FakeGateway implements Gateway {
   executions: ExecutionView[] = [];
   /** One status per query; the last one stays. */
   statuses: unknown[] = [];
+  /** The same for one workflow id. */
+  statusOf: Record<string, unknown> = {};
   outcomeOf: ExecutionOutcome = {};
+  /** How executions end, by workflow id: one per wait, the last one stays. Without one a wait lasts until it is aborted. */
+  ends: Record<string, (ExecutionOutcome | CliError)[]> = {};
+  schedules: ScheduleView[] = [];
+  inputOf: unknown;
   answers: Answers = {};
   polled: Readonly<Record<string, readonly Poller[]>> = {};
   /** What the next update answers or throws. */
@@ -51,7 +58,9 @@ export class FakeGateway implements Gateway {
     return settle(this.updateAnswer).then((answer) => ({ completed: true, answer }));
   }
 
-  query(): Promise<unknown> {
+  query(target: ExecutionRef): Promise<unknown> {
+    const own = this.statusOf[target.workflowId];
+    if (own !== undefined) return settle(own);
     const next = this.statuses.length > 1 ? this.statuses.shift() : this.statuses[0];
     return settle(next);
   }
@@ -71,8 +80,37 @@ export class FakeGateway implements Gateway {
     return Promise.resolve();
   }
 
+  input(): Promise<unknown> {
+    return Promise.resolve(this.inputOf);
+  }
+
   outcome(): Promise<ExecutionOutcome> {
     return Promise.resolve(this.outcomeOf);
+  }
+
+  awaitEnd({ workflowId }: Pick<ExecutionRef, 'workflowId'>, signal: AbortSignal): Promise<ExecutionOutcome> {
+    const ends = this.ends[workflowId] ?? [];
+    const next = ends.length > 1 ? ends.shift() : ends[0];
+    if (next !== undefined) return settle(next);
+    return new Promise((_, reject) => {
+      const giveUp = (): void => reject(new CliError({ exit: 'failed', reason: 'ABORTED', message: 'aborted' }));
+      if (signal.aborted) giveUp();
+      signal.addEventListener('abort', giveUp);
+    });
+  }
+
+  schedule(id: string): Promise<ScheduleView | undefined> {
+    return Promise.resolve(this.schedules.find((schedule) => schedule.id === id));
+  }
+
+  createSchedule(schedule: ScheduleView): Promise<void> {
+    this.schedules.push(schedule);
+    return Promise.resolve();
+  }
+
+  changeSchedule(schedule: ScheduleView): Promise<void> {
+    this.schedules = [...this.schedules.filter(({ id }) => id !== schedule.id), schedule];
+    return Promise.resolve();
   }
 
   lookup<W extends LookupRequest['what']>(
