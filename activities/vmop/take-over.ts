@@ -6,6 +6,7 @@ import { inWords } from '../../workflows/domain/vmop/matrix.ts';
 import { OperationError, toOperationError } from '../failures.ts';
 import { whileBeating } from '../heartbeat.ts';
 import { toClusterOperationError } from '../kubernetes/operation-error.ts';
+import type { Cluster } from '../kubernetes/port.ts';
 import { resources } from '../kubernetes/resources.ts';
 import { setKeys } from './change.ts';
 import { awaitAbort, compensate } from './compensate.ts';
@@ -46,7 +47,7 @@ async function inherit(
   const { cluster, settings } = deps;
   const vmop = await readVmop(cluster, incumbent);
   if (vmop === undefined) return { outcome: 'gone' };
-  if (vmop.isTerminal) return { outcome: isOurs(vmop, op) ? 'superseded' : 'finished' };
+  if (vmop.isTerminal) return { outcome: await afterwards(deps, op, incumbent, vmop) };
   try {
     await compensate(cluster, incumbent, op);
   } catch (err) {
@@ -71,10 +72,11 @@ async function letGo({ cluster }: VmopDeps, incumbent: Incumbent): Promise<'gone
 }
 
 async function mark(
-  { cluster, settings }: VmopDeps,
+  deps: VmopDeps,
   op: AcceptedOperation,
   incumbent: Incumbent,
 ): Promise<'superseded' | 'finished' | 'gone'> {
+  const { cluster, settings } = deps;
   const by = `${op.name}/${op.uid}`;
   const annotated = await changeVmop(cluster, incumbent, (vmop) =>
     vmop.isTerminal ? [] : setKeys(vmop.object, 'annotations', { [vmopKeys.supersededBy]: by }),
@@ -85,24 +87,36 @@ async function mark(
     phase: settings.supersededPhase,
     conditions: [{ type: 'Completed', status: 'True', reason: 'Superseded', message }],
   }));
-  if (marked === undefined) return 'gone';
-  if (!isOurs(marked, op)) return 'finished';
+  return marked === undefined ? 'gone' : await afterwards(deps, op, incumbent, marked);
+}
+
+/** What follows the mark, also when an earlier attempt got no further than that: the events, and the object may go. */
+async function afterwards(
+  { cluster }: VmopDeps,
+  op: AcceptedOperation,
+  incumbent: Incumbent,
+  ended: Vmop,
+): Promise<'superseded' | 'finished'> {
+  const isSuperseded = isOurs(ended, op);
+  if (isSuperseded) await tellBoth(cluster, op, incumbent, ended);
+  await releaseFinalizer(cluster, incumbent);
+  return isSuperseded ? 'superseded' : 'finished';
+}
+
+async function tellBoth(cluster: Cluster, op: AcceptedOperation, incumbent: Incumbent, marked: Vmop): Promise<void> {
   const who = op.by === undefined ? '' : `, requested by ${op.by}`;
   await recordEvent(cluster, marked.object, resources.vmop.kind, incumbent.uid, {
     type: 'Normal',
     reason: 'VirtualMachineOperationSuperseded',
-    message: `${message}${who}`,
+    message: `${supersededMessage(op)}${who}`,
   });
   const own = await readVmop(cluster, op);
-  if (own !== undefined) {
-    await recordEvent(cluster, own.object, resources.vmop.kind, `${op.uid} ${incumbent.uid}`, {
-      type: 'Normal',
-      reason: 'VirtualMachineOperationSupersedes',
-      message: `took over from ${incumbent.name} (${inWords(incumbent)})`,
-    });
-  }
-  await releaseFinalizer(cluster, incumbent);
-  return 'superseded';
+  if (own === undefined) return;
+  await recordEvent(cluster, own.object, resources.vmop.kind, `${op.uid} ${incumbent.uid}`, {
+    type: 'Normal',
+    reason: 'VirtualMachineOperationSupersedes',
+    message: `took over from ${incumbent.name} (${inWords(incumbent)})`,
+  });
 }
 
 /** The mark names whoever took over: a repeat recognises its own. */
