@@ -17,6 +17,8 @@ const budgets = {
   testMs: 5 * 60_000,
   /** A file with a dozen of these takes minutes; one that takes this long blocks its own event loop. */
   fileMs: 20 * 60_000,
+  /** Stopping servers takes seconds; a file whose tests have been over for this long has left something open. */
+  lingerMs: 60_000,
   /** Files at once: more only makes the machine's two cores the bottleneck of every wait. */
   files: 2,
 } as const;
@@ -115,7 +117,6 @@ async function runFiles(files: readonly string[], selection: Selection): Promise
     files: files.map((file) => resolve(file)),
     concurrency: budgets.files,
     timeout: budgets.testMs,
-    execArgv: ['--test-force-exit'], // a forgotten connection must not hold the run
     ...(selection.titles.length > 0 ? { testNamePatterns: selection.titles.map(titlePattern) } : {}),
   });
   const totals = { passed: 0, failed: 0, skipped: 0 };
@@ -137,24 +138,44 @@ function causeOf(error: object): unknown {
   return 'failureType' in error ? error.failureType : undefined;
 }
 
-/** Node limits the time of tests only: a file that never gives its event loop back is ended here. */
+/** Node limits the time of tests only: a file that never ends, by a busy loop or by what it left open, is ended here. */
 function killOverdue(stream: ReturnType<typeof run>, files: readonly string[]): void {
-  const deadlines = new Map<string, NodeJS.Timeout>();
-  stream.on('test:dequeue', ({ name }) => {
-    if (files.includes(relative(root, name)))
-      deadlines.set(
-        name,
-        setTimeout(() => void killFile(name), budgets.fileMs),
-      );
+  const isFile = (name: string): boolean => files.includes(relative(root, name));
+  const ends = new Map<string, NodeJS.Timeout>();
+  const lingers = new Map<string, NodeJS.Timeout>();
+  const open = new Map<string, number>();
+  stream.on('test:dequeue', ({ name, file }) => {
+    if (isFile(name)) {
+      ends.set(name, killAfter(name, budgets.fileMs, `is not done after ${budgets.fileMs / 60_000} minutes`));
+    } else if (file !== undefined) {
+      open.set(file, (open.get(file) ?? 0) + 1);
+      clearTimeout(lingers.get(file));
+    }
   });
-  stream.on('test:complete', ({ name }) => clearTimeout(deadlines.get(name)));
+  stream.on('test:complete', ({ name, file }) => {
+    if (isFile(name)) {
+      clearTimeout(ends.get(name));
+      clearTimeout(lingers.get(name));
+    } else if (file !== undefined) {
+      const left = (open.get(file) ?? 0) - 1;
+      open.set(file, left);
+      if (left === 0) {
+        const why = `doesn't end although its tests have: it left a connection, timer or server open`;
+        lingers.set(file, killAfter(file, budgets.lingerMs, why));
+      }
+    }
+  });
 }
 
-async function killFile(name: string): Promise<void> {
-  console.error(`${name} is not done after ${budgets.fileMs / 60_000} minutes and is killed.`);
+function killAfter(file: string, ms: number, why: string): NodeJS.Timeout {
+  return setTimeout(() => void killFile(file, why), ms);
+}
+
+async function killFile(file: string, why: string): Promise<void> {
+  console.error(`${relative(root, file)} ${why}. It is killed.`);
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,args=']);
   for (const line of stdout.split('\n')) {
     const [, pid, parent, args = ''] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
-    if (Number(parent) === process.pid && args.endsWith(name)) process.kill(Number(pid), 'SIGKILL');
+    if (Number(parent) === process.pid && args.endsWith(file)) process.kill(Number(pid), 'SIGKILL');
   }
 }
