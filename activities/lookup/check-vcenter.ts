@@ -45,8 +45,17 @@ function failedCheck(known: OperationError | undefined, err: unknown): Check {
     ok: false,
     detail,
     failure,
-    remedy: known?.details.next ?? 'check url, network and firewall between the workers and vCenter',
+    remedy: remedyFor(known),
   };
+}
+
+/** A remedy that sends people to this very check says nothing here. */
+function remedyFor(known: OperationError | undefined): string {
+  const { code, next } = known?.details ?? {};
+  if (next !== undefined && !next.includes('vmflow endpoint check')) return next;
+  return code !== undefined && /TLS/.test(code)
+    ? 'compare the fingerprint above with the one that the administrator of this vCenter knows, then set tls in vmflow.yaml'
+    : 'check url, network and firewall between the workers and vCenter';
 }
 
 /** SHA-256 of the certificate that the server shows, without sending it anything. */

@@ -20,7 +20,7 @@ export async function findTemplate(
   return await onVCenter(deps, request.vcenter, 'look for templates', async (session) => {
     const folder = await folderOf(session, canonicalFolder(request.placement.datacenter, request.placement.folder));
     const ref = await session.findChild(folder, toWireName(request.name));
-    const kept = await session.findChild(folder, swapNames(request.name).rollback);
+    const kept = await session.findChild(folder, swapNames(request.name, undefined, request.rollbackPrefix).rollback);
     const [found, previous] = await describe(session, [ref, kept], folderPath(request.placement));
     if (found === undefined) return { what: 'template' };
     return {

@@ -15,7 +15,10 @@ const sha256 = z
   .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hex digits')
   .transform((digest) => digest.toLowerCase());
 const size = z.int().positive();
-const text = z.string().min(1).max(400);
+const text = z
+  .string()
+  .min(1, 'must not be empty')
+  .max(400, 'is longer than 400 characters, which no path in vCenter should be');
 
 function isCleanUrl(url: string): boolean {
   const parsed = URL.parse(url);
@@ -147,4 +150,6 @@ export const importHeartbeatSchema = z.object({
   rate: z.number().exactOptional(),
   stalledMs: z.number().exactOptional(),
   excludedHosts: z.array(z.string()).exactOptional(),
+  waitingFor: z.literal('vcenter').exactOptional(),
+  withoutUpload: z.int().exactOptional(),
 }) satisfies z.ZodType<ImportHeartbeat>;

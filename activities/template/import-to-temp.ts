@@ -22,6 +22,7 @@ import { resolveProvisioning } from './provisioning.ts';
 import { asRef, list } from './read-vm.ts';
 import { reobserve } from './rename.ts';
 import { checkDatastore } from './space.ts';
+import { untilReachable } from './reachable.ts';
 import { matchFiles, uploadFiles } from './upload-files.ts';
 import { ImportProgress } from './upload-progress.ts';
 
@@ -45,6 +46,8 @@ export function createImportToTemp(deps: TemplateDeps): TemplateTransferActiviti
         () =>
           new Import(deps, input, fence, progress, previous).run().catch((err: unknown) => {
             const { scope, datastoreName } = input;
+            progress.end();
+            Context.current().heartbeat(progress.details());
             throw inContext(
               err,
               `import ${scope.target.version} as "${scope.names.temp}" to datastore ${datastoreName}`,
@@ -84,6 +87,7 @@ class Import {
     const local = await this.#deps.sources.open(this.#input, { signal, onProgress: () => undefined });
     const session = await this.#deps.vsphere.open(await this.#deps.config.vcenter(this.#input.scope.vcenter));
     try {
+      await untilReachable(session, this.#progress, signal);
       const adopted = await this.#afterPrevious(session, local);
       if (adopted !== undefined) return adopted;
       await this.#requireFreeName(session);
@@ -225,6 +229,7 @@ class Import {
   ): Promise<void> {
     const signal = AbortSignal.any([this.#fence.signal, keeper.lost]);
     const context = { session, lease, progress: this.#progress, signal, stallMs: this.#input.uploadStallMs };
+    this.#progress.hasUploaded = true;
     try {
       this.#warnings.push(...(await uploadFiles(context, local, matchFiles(spec.fileItems, info, local))));
     } catch (err) {
@@ -281,7 +286,7 @@ class Import {
     return {
       entity,
       uploadedBytes: this.#progress.sentBytes,
-      attempts: Context.current().info.attempt,
+      attempts: this.#progress.uploads,
       warnings,
       observation,
     };

@@ -87,7 +87,7 @@ function lookupFailed(role: Role, scope: SwapScope, found: ReadonlyMap<Role, MoR
     method: 'FindChild',
   };
   const message = prodMissing ? `there is no template "${scope.names.prod}", and ${lookup}` : lookup;
-  return new OperationError(known.type, `${message}; nothing was changed`, {
+  return new OperationError(known.type, `${message}; nothing was changed in vCenter`, {
     ...known.details,
     primary: prodMissing ? absent : toFaultInfo(err),
     ...(prodMissing ? { secondary: toFaultInfo(err) } : {}),
@@ -99,7 +99,7 @@ function lookupFailed(role: Role, scope: SwapScope, found: ReadonlyMap<Role, MoR
 function heldByOther(role: Role, scope: SwapScope, ref: MoRef): OperationError {
   return new OperationError(
     'Foreign',
-    `the ${role} name "${scope.names[role]}" belongs to a ${ref.type}, not to a VM; nothing was changed`,
+    `the ${role} name "${scope.names[role]}" belongs to a ${ref.type}, not to a VM; nothing was changed in vCenter`,
     {
       code: 'NAME_HELD_BY_OTHER_TYPE',
       primary: { kind: 'lookup', moRef: ref.value, message: `${ref.type} ${ref.value}` },

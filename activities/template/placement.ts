@@ -18,10 +18,14 @@ export interface PlacementRefs {
 
 function notFound(what: string, name: string, where: string, candidates: readonly string[] = []): OperationError {
   const known = candidates.length === 0 ? '' : `; there are: ${candidates.slice(0, 20).join(', ')}`;
-  return new OperationError('NotFound', `there is no ${what} "${name}" in ${where}${known}; nothing was changed`, {
-    code: `${what.toUpperCase().replaceAll(' ', '_')}_NOT_FOUND`,
-    facts: { [what.replaceAll(' ', '_')]: name },
-  });
+  return new OperationError(
+    'NotFound',
+    `there is no ${what} "${name}" in ${where}${known}; nothing was changed in vCenter`,
+    {
+      code: `${what.toUpperCase().replaceAll(' ', '_')}_NOT_FOUND`,
+      facts: { [what.replaceAll(' ', '_')]: name },
+    },
+  );
 }
 
 /** Resolves every name once; from here on all is done by reference. */
@@ -40,7 +44,7 @@ export async function resolvePlacement(session: VSphereSession, placement: Place
   if (!datastores.some((ref) => ref.value === datastore.value)) {
     throw new OperationError(
       'InvalidRequest',
-      `datastore "${placement.datastore}" is not attached to cluster "${placement.cluster}"; nothing was changed`,
+      `datastore "${placement.datastore}" is not attached to cluster "${placement.cluster}"; nothing was changed in vCenter`,
       {
         code: 'DATASTORE_NOT_IN_CLUSTER',
         next: 'choose a datastore of that cluster',
@@ -137,7 +141,7 @@ async function datastoreOf(
   if (name.startsWith('/') && !`${name}/`.startsWith(`${dcPath}/`)) {
     throw new OperationError(
       'InvalidRequest',
-      `datastore "${name}" does not belong to datacenter "${placement.datacenter}"; nothing was changed`,
+      `datastore "${name}" does not belong to datacenter "${placement.datacenter}"; nothing was changed in vCenter`,
       {
         code: 'DATASTORE_FOREIGN',
         next: 'choose a datastore of that datacenter',
@@ -193,7 +197,7 @@ async function absoluteNetwork(session: VSphereSession, path: string, dcPath: st
 function ambiguous(what: string, name: string, candidates: readonly string[]): OperationError {
   return new OperationError(
     'InvalidRequest',
-    `${what} "${name}" is ambiguous: ${candidates.join(', ')}; nothing was changed`,
+    `${what} "${name}" is ambiguous: ${candidates.join(', ')}; nothing was changed in vCenter`,
     {
       code: 'AMBIGUOUS',
       next: `give the absolute path of the ${what}`,

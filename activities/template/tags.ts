@@ -16,7 +16,7 @@ function resolveTag(wanted: string, tags: readonly Tag[]): string {
   const why = matches.length > 1 ? 'names several tags' : 'is unknown';
   throw new OperationError(
     'NotFound',
-    `tag "${wanted}" ${why}; there are: ${known.join(', ') || 'none'}; nothing was changed`,
+    `tag "${wanted}" ${why}; there are: ${known.join(', ') || 'none'}; nothing was changed in vCenter`,
     { code: 'TAG_NOT_FOUND' },
   );
 }

@@ -13,6 +13,10 @@ export class ImportProgress {
   #lastMoved = Date.now();
   #sent = 0;
   phase: ImportHeartbeat['phase'] = 'source';
+  waitingFor: ImportHeartbeat['waitingFor'];
+  /** This attempt began to upload. */
+  hasUploaded = false;
+  #withoutUpload = 0;
   entityRef: string | undefined;
   leaseTimeoutS: number | undefined;
   fileIndex = 0;
@@ -33,6 +37,7 @@ export class ImportProgress {
   carry(previous: ImportHeartbeat): void {
     this.entityRef = previous.entityRef;
     this.leaseTimeoutS = previous.leaseTimeoutS;
+    this.#withoutUpload = previous.withoutUpload ?? 0;
     if (previous.phase !== 'completed') return;
     this.phase = 'completed';
     this.fileIndex = previous.fileIndex ?? 0;
@@ -47,6 +52,16 @@ export class ImportProgress {
     this.entityRef = undefined;
     this.leaseTimeoutS = undefined;
     this.fileIndex = this.fileCount = this.fileBytes = this.totalBytes = this.#sent = 0;
+  }
+
+  /** Uploads begun so far, this attempt's included. One that was killed on its way to the upload counts as one. */
+  get uploads(): number {
+    return this.#attempt - this.#withoutUpload - (this.hasUploaded ? 0 : 1);
+  }
+
+  /** The attempt is over. */
+  end(): void {
+    if (!this.hasUploaded) this.#withoutUpload += 1;
   }
 
   /** Bytes of all files that the far side's socket has taken. */
@@ -91,6 +106,8 @@ export class ImportProgress {
           }),
       ...(rate === undefined ? {} : { rate }),
       ...(isStalled ? { stalledMs: silentMs } : {}),
+      ...(this.waitingFor === undefined ? {} : { waitingFor: this.waitingFor }),
+      ...(this.#withoutUpload === 0 ? {} : { withoutUpload: this.#withoutUpload }),
       ...(this.excludedHosts.length === 0 ? {} : { excludedHosts: this.excludedHosts }),
     };
   }

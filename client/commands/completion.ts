@@ -7,6 +7,7 @@ export function registerCompletion(program: Command, run: Run): void {
     summary: 'completion script for bash, zsh or fish',
     examples: ['source <(vmflow completion bash)', 'vmflow completion fish | source'],
     exits: ['ok', 'usage'],
+    notes: 'The script for bash needs the package bash-completion.',
   }).action(run(async () => (await import('../completion.ts')).printScript));
   program
     .command('complete', { hidden: true })

@@ -177,7 +177,7 @@ function registerActing(template: Command, run: Run): void {
   const cancel = addVerb(template, 'cancel <name>', {
     summary: 'stop an update; a swap in its critical moment is finished first',
     examples: ['vmflow template cancel rhel9-base --wait'],
-    exits: ['ok', 'notFound', 'unreachable', 'cancelled'],
+    exits: ['ok', 'failed', 'notFound', 'refused', 'notAcknowledged', 'unreachable', 'cancelled', 'timeout'],
   });
   acting(cancel).action(run(async () => (await import('../template/act.ts')).cancelTemplate));
 }

@@ -84,6 +84,7 @@ const templateSwap = {
     .looseObject({
       activity: text,
       phase: text.optional(),
+      waitingFor: text.optional(),
       attempt: count,
       maxAttempts: count.optional(),
       sentBytes: count.optional(),

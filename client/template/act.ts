@@ -1,6 +1,7 @@
 import type { Resolution } from '../../workflows/contracts/conflict.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
-import type { OperatorNote } from '../../workflows/contracts/template.ts';
+import type { TemplateMemo } from '../../workflows/contracts/template-memo.ts';
+import type { OperatorNote, TemplateSwapRequest } from '../../workflows/contracts/template.ts';
 import type { Action } from '../commands/command.ts';
 import { confirmByName, type ConfirmFlags } from '../confirm.ts';
 import { CliError } from '../errors.ts';
@@ -10,6 +11,7 @@ import type { Session } from '../session.ts';
 import { isOver } from './outcome.ts';
 import { findTemplate, type Narrowing } from './find.ts';
 import { nextCommands, quote } from './render.ts';
+import { startSwap } from './start.ts';
 import { loadView, type TemplateView } from './view.ts';
 import { waitForEnd, type WaitFlags, type WaitFor } from './wait.ts';
 
@@ -38,13 +40,53 @@ export const rollbackTemplate: Action<ConfirmedFlags> = async (session, [name = 
 
 /** `template prune`: stop keeping the previous version. */
 export const pruneTemplate: Action<ConfirmedFlags> = async (session, [name = ''], flags) => {
-  const { ref, view } = await current(session, name, flags);
+  const { ref, view, memo } = await current(session, name, flags);
+  if (mayHaveLeftOver(view)) return pruneLeftOver(session, { ref, view, memo }, flags);
   requireKept(view, 'prune');
   const effect = `the previous version ${view.previous?.version ?? ''} of ${view.name} is destroyed and can't be brought back`;
   if (flags.dryRun === true) return sayPlan(session, view, 'prune', effect);
   await confirmByName(session, view.name, effect, flags);
   return send(session, ref, view, { name: messages.endKeep, body: note(session, flags) }, flags, 'update');
 };
+
+function mayHaveLeftOver(view: TemplateView): boolean {
+  const { result } = view;
+  return isOver(view) && result?.previous !== undefined && !result.rollbackDestroyed && result.outcome !== 'undone';
+}
+
+/**
+ * A cancelled update may have left the previous version. The same request once more finds its version in place and takes only
+ * that away, with all the care of a swap.
+ */
+async function pruneLeftOver(
+  session: Session,
+  { ref, view, memo }: { ref: ExecutionRef; view: TemplateView; memo: TemplateMemo },
+  flags: ConfirmedFlags,
+): Promise<ExitCode> {
+  const gateway = await session.gateway();
+  const request = (await gateway.input(ref)) as TemplateSwapRequest | undefined;
+  const { rollbackPrefix } = memo.naming;
+  const { answer } = await gateway.lookup({
+    what: 'template',
+    vcenter: memo.vcenter,
+    placement: memo.placement,
+    name: memo.name,
+    ...(rollbackPrefix === undefined ? {} : { rollbackPrefix }),
+  });
+  const { version, previous } = answer.template ?? {};
+  // With another version in use the same request would be an update, which nobody asked for here.
+  if (request === undefined || previous === undefined || version !== request.target.version)
+    throw nothingKept(view, 'prune');
+  const effect = `the previous version ${previous} of ${view.name}, left by a cancelled update, is destroyed and can't be brought back`;
+  if (flags.dryRun === true) return sayPlan(session, view, 'prune', effect);
+  await confirmByName(session, view.name, effect, flags);
+  const again = { ...request, options: { ...request.options, keepRollbackMinutes: 0 }, by: session.runtime.user() };
+  const { workflowId, runId } = await startSwap(session, again, { supersede: false });
+  const goal = { goal: 'update' } as const;
+  if (flags.wait !== undefined) return waitForEnd(session, { workflowId, runId }, flags, goal);
+  await printSent(session, { ...view, runId, link: await session.link(workflowId, runId) }, 'prune', 'accepted');
+  return exitCodes.ok.code;
+}
 
 /** `template retry`: end the current wait and try at once. */
 export const retryTemplate: Action<ActFlags> = async (session, [name = ''], flags) => {
@@ -92,10 +134,10 @@ async function current(
   session: Session,
   name: string,
   narrow: Narrowing,
-): Promise<{ ref: ExecutionRef; view: TemplateView }> {
-  const { execution } = await findTemplate(session, name, narrow);
+): Promise<{ ref: ExecutionRef; view: TemplateView; memo: TemplateMemo }> {
+  const { execution, memo } = await findTemplate(session, name, narrow);
   const ref = { workflowId: execution.workflowId, runId: execution.runId };
-  return { ref, view: await loadView(session, ref) };
+  return { ref, memo, view: await loadView(session, ref) };
 }
 
 function note(session: Session, flags: ActFlags): OperatorNote {
@@ -161,7 +203,11 @@ function noConflict(view: TemplateView, asked: string | undefined): CliError {
 /** The workflow refuses it too; here it saves the question. */
 function requireKept(view: TemplateView, verb: string): void {
   if (view.answeredBy === 'server' || view.phase === 'Keeping') return;
-  throw new CliError({
+  throw nothingKept(view, verb);
+}
+
+function nothingKept(view: TemplateView, verb: string): CliError {
+  return new CliError({
     exit: 'refused',
     reason: 'NOTHING_KEPT',
     message: `can't ${verb} ${view.name}: no previous version is kept (${view.phase})`,

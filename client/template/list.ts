@@ -1,5 +1,7 @@
 import { searchKeys } from '../../workflows/contracts/attributes.ts';
 import type { TemplateInfo } from '../../workflows/contracts/lookup.ts';
+import type { TemplateNaming } from '../../workflows/contracts/template.ts';
+import { swapNames, type SwapNames } from '../../workflows/domain/template/names.ts';
 import type { Action } from '../commands/command.ts';
 import { CliError } from '../errors.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -34,6 +36,11 @@ export interface TemplateRow {
   readonly link?: string;
 }
 
+/** A row with what is needed to find its other templates. */
+interface OwnRow extends TemplateRow {
+  readonly naming: TemplateNaming;
+}
+
 /** `template list`: what vmflow has worked on, with the versions that vCenter reports now. */
 export const listTemplates: Action<ListFlags> = async (session, _args, flags) => {
   const gateway = await session.gateway();
@@ -65,7 +72,7 @@ function isWanted(memo: KnownTemplate['memo'], { vcenter, datacenter, folder }: 
   );
 }
 
-async function rowOf(session: Session, { execution, memo }: KnownTemplate): Promise<TemplateRow> {
+async function rowOf(session: Session, { execution, memo }: KnownTemplate): Promise<OwnRow> {
   const text = (key: string): string | undefined => {
     const value = execution.attributes[key];
     return typeof value === 'string' ? value : undefined;
@@ -84,6 +91,7 @@ async function rowOf(session: Session, { execution, memo }: KnownTemplate): Prom
     id: execution.workflowId,
     runId: execution.runId,
     link: await session.link(execution.workflowId, execution.runId),
+    naming: memo.naming,
   };
 }
 
@@ -146,27 +154,42 @@ async function lookUpFolder(
   }
 }
 
-/** Rows of vmflow with what vCenter says, then the templates of those folders that vmflow hasn't touched. */
-function mergeRows(own: readonly TemplateRow[], found: ReadonlyMap<string, readonly TemplateInfo[]>): TemplateRow[] {
-  const merged = own.map((row) => {
-    const info = found.get(keyOf(row.vcenter, row.folder))?.find(({ name }) => name === row.name);
-    return { ...row, ...versionsOf(info) };
-  });
-  const isOwn = (vcenter: string, { folder, name }: TemplateInfo): boolean =>
-    own.some((row) => row.vcenter === vcenter && row.folder === folder && row.name === name);
-  const others = [...found].flatMap(([key, infos]) => {
-    const vcenter = key.split(' ')[0] ?? '';
-    return infos
-      .filter((info) => info.isTemplate && !isOwn(vcenter, info))
-      .map((info) => ({ name: info.name, vcenter, folder: info.folder, ...versionsOf(info) }));
-  });
-  return [...merged, ...others];
+/**
+ * Rows of vmflow with what vCenter says, then the templates of those folders that vmflow hasn't touched. What stands under the
+ * temporary names of a template belongs to its row.
+ */
+function mergeRows(own: readonly OwnRow[], found: ReadonlyMap<string, readonly TemplateInfo[]>): TemplateRow[] {
+  return [
+    ...own.map(({ naming, ...row }) => {
+      const infos = found.get(keyOf(row.vcenter, row.folder)) ?? [];
+      return { ...row, ...versionsOf(infos, namesOf(naming)) };
+    }),
+    ...[...found].flatMap(([key, infos]) => {
+      const rows = own.filter((row) => keyOf(row.vcenter, row.folder) === key);
+      return othersIn(key.split(' ')[0] ?? '', infos, rows);
+    }),
+  ];
 }
 
-function versionsOf(info: TemplateInfo | undefined): { version?: string; previous?: string } {
+function othersIn(vcenter: string, infos: readonly TemplateInfo[], own: readonly OwnRow[]): TemplateRow[] {
+  const all = [...own.map(({ naming }) => namesOf(naming)), ...infos.map(({ name }) => swapNames(name))];
+  const isTaken = ({ name }: TemplateInfo): boolean =>
+    own.some((row) => row.name === name) || all.some(({ temp, rollback }) => temp === name || rollback === name);
+  return infos
+    .filter((info) => info.isTemplate && !isTaken(info))
+    .map(({ name, folder }) => ({ name, vcenter, folder, ...versionsOf(infos, swapNames(name)) }));
+}
+
+function namesOf({ prodName, tempPrefix, rollbackPrefix }: TemplateNaming): SwapNames {
+  return swapNames(prodName, tempPrefix, rollbackPrefix);
+}
+
+function versionsOf(infos: readonly TemplateInfo[], names: SwapNames): { version?: string; previous?: string } {
+  const info = infos.find(({ name }) => name === names.prod);
+  const previous = infos.find(({ name }) => name === names.rollback)?.version ?? info?.previous;
   return {
     ...(info?.version === undefined ? {} : { version: info.version }),
-    ...(info?.previous === undefined ? {} : { previous: info.previous }),
+    ...(previous === undefined ? {} : { previous }),
   };
 }
 

@@ -2,6 +2,7 @@ import type { Step } from '../../workflows/contracts/status.ts';
 import { LiveBlock } from '../output/live.ts';
 import { stepLooks } from '../output/steps.ts';
 import { knowsHyperlinks, hyperlink } from '../links.ts';
+import { formatSince } from '../output/units.ts';
 import type { Sink } from '../runtime.ts';
 import type { Session } from '../session.ts';
 import { nextCommands, renderTemplate, transferText } from './render.ts';
@@ -48,7 +49,7 @@ function factsOf(view: TemplateView, session: Session): Fact[] {
     ...view.steps.flatMap(stepFact),
     ...(view.transfer === undefined ? [] : [transferFact(view.transfer, session)]),
     ...(conflict === undefined ? [] : [fact('conflict', `conflict ${conflict.code}: ${conflict.what}`)]),
-    ...waitingFact(view),
+    ...waitingFact(view, session),
     ...(hasActiveStep ? [] : [fact('phase', view.phase)]),
     ...warnings.map((warning) => fact(warning, `warning: ${warning}`)),
   ];
@@ -74,15 +75,18 @@ function transferFact(transfer: TransferView, session: Session): Fact {
 }
 
 /** For what, since when, until when, and the command that ends it. */
-function waitingFact(view: TemplateView): Fact[] {
+function waitingFact(view: TemplateView, { flags, runtime }: Session): Fact[] {
   if (view.waitingFor === undefined) return [];
-  const until = view.deadline === undefined ? 'no deadline' : `until ${view.deadline}`;
-  const since = view.since === undefined ? '' : ` since ${view.since}`;
+  const shown = (iso: string): string => formatSince(iso, flags.time, runtime.now());
+  const until = view.deadline === undefined ? 'no deadline' : `until ${shown(view.deadline)}`;
+  const since = view.since === undefined ? '' : ` since ${shown(view.since)}`;
   const [command] = nextCommands(view);
   return [
     fact(
       'waiting',
       `waiting for ${view.waitingFor}${since}, ${until}${command === undefined ? '' : `; ends with: ${command}`}`,
+      // Ages change all the time; the line is worth another only when what it tells does.
+      [view.waitingFor, view.since, view.deadline, command].join(' '),
     ),
   ];
 }

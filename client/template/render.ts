@@ -54,7 +54,9 @@ export function renderTemplate(view: TemplateView, options: RenderOptions): stri
 
 function headline(view: TemplateView, options: RenderOptions): string {
   const since = view.since ?? view.closedAt ?? view.startedAt;
-  const target = view.target === undefined ? '' : `${view.target.version} `;
+  // After a way back the version in use is no longer the one that was wanted.
+  const version = view.phase === 'Undone' ? view.result?.prod?.version : view.target?.version;
+  const target = version === undefined ? '' : `${version} `;
   const where = view.vcenter === '' ? '' : `on ${view.vcenter} ${view.folder}`;
   const phase = paintPhase(view.phase, options.paint);
   return `${options.paint.bold(view.name)}   ${phase} since ${formatSince(since, options.time, options.now)}   ${target}${where}`.trimEnd();
@@ -97,13 +99,24 @@ function conflictLines(conflict: Conflict, line: Line): string[] {
   ];
 }
 
+/** Phases of a transfer in words; those of other steps are words already. */
+const phaseWords: Readonly<Record<string, string>> = {
+  source: 'reading the OVA',
+  cleanup: 'removing what an interrupted attempt left',
+  spec: 'asking vCenter how to import it',
+  lease: 'waiting until vCenter is ready for the upload',
+  completing: 'completing the import',
+  completed: 'imported',
+  'waiting-for-lease': 'waiting for the lease of an interrupted attempt to end',
+};
+
 /** Bytes, rate, time left; or what is waited for between two attempts. */
 export function transferText(transfer: TransferView, options: Pick<RenderOptions, 'time' | 'now'>): string {
   const { sentBytes, totalBytes, rate, secondsLeft, stalledMs } = transfer;
   const percent =
     sentBytes !== undefined && totalBytes ? ` (${String(Math.floor((sentBytes / totalBytes) * 100))} %)` : '';
   const parts = [
-    ...(transfer.phase === undefined || transfer.phase === 'uploading' ? [] : [transfer.phase]),
+    ...(transfer.waitingFor === 'vcenter' ? ["vCenter doesn't answer, trying again"] : phaseText(transfer)),
     ...(sentBytes === undefined
       ? []
       : [`${formatBytes(sentBytes)}${totalBytes === undefined ? '' : ` of ${formatBytes(totalBytes)}`}${percent}`]),
@@ -117,11 +130,13 @@ export function transferText(transfer: TransferView, options: Pick<RenderOptions
     ...(transfer.nextAttemptAt === undefined
       ? []
       : [`next attempt ${formatTime(transfer.nextAttemptAt, options.time, options.now)}`]),
-    ...(transfer.nextAttemptAt !== undefined && transfer.lastFailure !== undefined
-      ? [`last failure: ${transfer.lastFailure}`]
-      : []),
+    ...(transfer.attempt > 1 && transfer.lastFailure !== undefined ? [`last failure: ${transfer.lastFailure}`] : []),
   ];
   return parts.join(', ');
+}
+
+function phaseText({ phase }: TransferView): string[] {
+  return phase === undefined || phase === 'uploading' ? [] : [phaseWords[phase] ?? phase];
 }
 
 function attemptText({ activity, attempt, maxAttempts }: TransferView): string {
@@ -151,7 +166,7 @@ function absentText(view: TemplateView, { time, now }: RenderOptions): string | 
 }
 
 function keptText(view: TemplateView, { time, now }: RenderOptions): string | undefined {
-  if (view.keptUntil === undefined) return undefined;
+  if (view.keptUntil === undefined || view.phase !== 'Keeping') return undefined;
   const version = view.previous?.version ?? 'the previous version';
   return `${version} can be brought back until ${formatSince(view.keptUntil, time, now)}`;
 }

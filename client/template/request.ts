@@ -5,6 +5,7 @@ import { defined } from '../objects.ts';
 import type { Session } from '../session.ts';
 import { draftOf, merge, type Draft, type UpdateFlags } from './draft.ts';
 import { ambiguous, knownTemplates, matching } from './find.ts';
+import { quote } from './render.ts';
 
 /** Builds the request from flags, file, what is remembered of the last update, and what the workers say about the OVA. */
 export async function buildRequest(
@@ -39,13 +40,25 @@ function isPlaced(draft: Draft): boolean {
 
 function refuseIncomplete(name: string, draft: Draft): void {
   const missing: string[] = requiredFlags.filter(([, value]) => value(draft) === undefined).map(([flag]) => flag);
-  if (draft.source?.path === undefined && draft.source?.url === undefined) missing.push('--ova');
+  if (!hasSource(draft)) {
+    if (missing.length === 0)
+      throw usageError(
+        `can't update template ${name}: --ova is missing, the new OVA`,
+        `vmflow template update ${quote(name)} --ova FILE|URL`,
+        'FLAGS_MISSING',
+      );
+    missing.push('--ova');
+  }
   if (missing.length === 0) return;
   throw usageError(
     `can't update template ${name}: ${missing.join(', ')} missing, and no earlier update of "${name}" to take it from`,
     exampleOf(name, draft),
     'FLAGS_MISSING',
   );
+}
+
+function hasSource({ source }: Draft): boolean {
+  return source?.path !== undefined || source?.url !== undefined;
 }
 
 /** A full command with what is known filled in. */
@@ -71,7 +84,8 @@ async function remembered(session: Session, name: string, asked: Draft): Promise
   const [last] = found;
   if (last === undefined) return {};
   const { memo } = last;
-  session.note(`placement as in the last update of ${memo.folder}/${name} on ${memo.vcenter}`);
+  // Without an OVA an error follows, which should stand alone.
+  if (hasSource(asked)) session.note(`placement as in the last update of ${memo.folder}/${name} on ${memo.vcenter}`);
   return { vcenter: memo.vcenter, placement: memo.placement, template: memo.naming };
 }
 

@@ -28,10 +28,11 @@ export interface TemplateView extends Partial<Omit<TemplateSwapStatus, 'id' | 'k
   readonly transfer?: TransferView;
 }
 
-/** A transfer as its worker reported it last. */
+/** A transfer as its worker reported it last, or another step of vmflow's that has to be tried again. */
 export interface TransferView {
   readonly activity: string;
   readonly phase?: string;
+  readonly waitingFor?: string;
   readonly attempt: number;
   readonly maxAttempts?: number;
   readonly sentBytes?: number;
@@ -143,7 +144,9 @@ function recordedConflict(code: string, execution: ExecutionView): Conflict {
 const transfers = ['importToTemp', 'ensureSource'];
 
 function transferOf(execution: ExecutionView): TransferView | undefined {
-  const activity = execution.pending.find((pending) => transfers.includes(pending.type));
+  const activity =
+    execution.pending.find((pending) => transfers.includes(pending.type)) ??
+    execution.pending.find((pending) => pending.attempt > 1);
   if (activity === undefined) return undefined;
   const beat = (activity.heartbeat ?? {}) as Partial<ImportHeartbeat> & { bytes?: number; total?: number };
   const sentBytes = beat.sentBytes ?? beat.bytes;
@@ -152,6 +155,7 @@ function transferOf(execution: ExecutionView): TransferView | undefined {
   const view = {
     activity: activity.type,
     phase: beat.phase,
+    waitingFor: isWaiting ? undefined : beat.waitingFor,
     attempt: activity.attempt,
     maxAttempts: activity.maxAttempts === 0 ? undefined : activity.maxAttempts,
     // What an earlier attempt sent counts for nothing: an upload can't be resumed.

@@ -38,8 +38,13 @@ export async function waitForEnd(
     ...(wanted.isEnd === undefined ? {} : { isEnd: wanted.isEnd }),
   });
   sayWhyItEnded(session, view, end);
-  await printView(session, view);
+  if (!isDrawnAlready(session)) await printView(session, view);
   return exitOfEnd(view, end, wanted.goal);
+}
+
+/** On a terminal the last drawing of the progress is the final state. */
+function isDrawnAlready({ flags, runtime, isMachineReadable }: Session): boolean {
+  return !isMachineReadable && flags.quiet !== true && runtime.stdout.isTTY && runtime.stderr.isTTY;
 }
 
 export function exitOfEnd(view: TemplateView, end: FollowEnd, goal: WaitFor['goal']): ExitCode {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { Exit } from './processes.ts';
 import { sampleDisk, sampleOva } from './sample-ova.ts';
 import { startStack } from './stack.ts';
 
@@ -33,10 +34,21 @@ Try, in another terminal:
 
 Ctrl-C ends all of it.`);
 
-await new Promise<void>((resolve) => {
-  process.once('SIGINT', resolve);
-  process.once('SIGTERM', resolve);
+const stopped = new Promise<undefined>((resolve) => {
+  process.once('SIGINT', () => resolve(undefined));
+  process.once('SIGTERM', () => resolve(undefined));
 });
-console.error('\nStopping.');
+const parts = new Map<string, Promise<Exit>>([
+  ['Temporal', stack.temporal.exited()],
+  ['the vCenter simulator', stack.vcsim.exited],
+  ...[...stack.workers].map(([kind, worker]): [string, Promise<Exit>] => [`the ${kind} worker`, worker.exited]),
+]);
+const ended = [...parts].map(async ([name, exited]) => {
+  const { code, signal } = await exited;
+  return `${name} ended by itself (${signal ?? `code ${code ?? '?'}`})`;
+});
+// Half an installation misleads whoever looks at it.
+const surprise = await Promise.race([stopped, ...ended]);
+console.error(surprise === undefined ? '\nStopping.' : `\n${surprise}. Stopping the rest.`);
 await stack.stop();
-process.exit(0);
+process.exit(surprise === undefined ? 0 : 1);

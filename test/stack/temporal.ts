@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { searchKeys } from '../../workflows/contracts/attributes.ts';
-import { freePort, startProcess, type SupervisedProcess } from './processes.ts';
+import { freePort, startProcess, type Exit, type SupervisedProcess } from './processes.ts';
 import { findTool } from './tool.ts';
 import { tools } from './tools.ts';
 
@@ -25,6 +25,8 @@ export interface TemporalServer {
   readonly uiUrl?: string;
   readonly namespace: string;
   readonly pid: () => number;
+  /** Resolves when the server has ended, for whatever reason. */
+  readonly exited: () => Promise<Exit>;
   /** Ends the server and removes its temporary files. */
   stop(): Promise<void>;
   /** SIGKILL; `restart` brings it back. */
@@ -71,6 +73,7 @@ export async function startTemporal(options: TemporalOptions = {}): Promise<Temp
     ...(uiPort === undefined ? {} : { uiUrl: `http://127.0.0.1:${uiPort}` }),
     namespace,
     pid: () => server.pid,
+    exited: () => server.exited,
     kill: () => server.kill(),
     async stop() {
       await server.stop();

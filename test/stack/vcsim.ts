@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startProcess } from './processes.ts';
+import { startProcess, type Exit } from './processes.ts';
 import { findTool } from './tool.ts';
 import { tools } from './tools.ts';
 import { createVcsimControl, type VcsimControl } from './vcsim-control.ts';
@@ -38,6 +38,8 @@ export interface Vcsim {
   readonly sha1: string;
   readonly pid: number;
   readonly control: VcsimControl;
+  /** Resolves when it has ended, for whatever reason. */
+  readonly exited: Promise<Exit>;
   /** Its last lines of output. */
   output(): string;
   stop(): Promise<void>;
@@ -78,6 +80,7 @@ export async function startVcsim(options: VcsimOptions = {}): Promise<Vcsim> {
     sha1: readyLine.sha1 ?? '',
     pid: simulator.pid,
     control: createVcsimControl(readyLine.control),
+    exited: simulator.exited,
     output: () => simulator.output(),
     stop: () => simulator.stop().then(clean),
     kill: () => simulator.kill().then(clean),

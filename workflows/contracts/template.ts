@@ -114,6 +114,7 @@ export interface TemplateSwapResult {
   /** How long no object had the production name, in milliseconds. Absent when no swap took place. */
   readonly gapMs?: number;
   readonly uploadedBytes: number;
+  /** How many times an upload was begun. */
   readonly uploadAttempts: number;
   readonly rollbackDestroyed: boolean;
   readonly warnings: readonly string[];
@@ -199,6 +200,10 @@ export interface ImportHeartbeat {
   readonly stalledMs?: number;
   /** Hosts that refused this import; the next attempt tries others. */
   readonly excludedHosts?: readonly string[];
+  /** vCenter doesn't answer; the attempt goes on when it does. */
+  readonly waitingFor?: 'vcenter';
+  /** How many attempts ended before they began to upload. */
+  readonly withoutUpload?: number;
 }
 
 /** Input of the workflow `templateSwapFleet`: several placements, usually one per failure domain. */

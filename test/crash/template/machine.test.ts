@@ -47,7 +47,7 @@ test('the machine of all workers dies in four steps at once: every swap goes on 
   const ova = await restoring.ova(wanted);
   const toRestore = await restoring.template(rollback, old);
   const current = await destroying.template(prod, wanted);
-  const toDestroy = await destroying.template(rollback, old);
+  const toDestroy = await destroying.template(rollback, old, destroying.marker(old, '', 'ready'));
   for (const scenario of [finishing, importing]) await scenario.template(prod, old);
   const poller = await restoring.poller();
 

@@ -206,3 +206,34 @@ test('case/60 a lone ESXi host is refused', async () => {
   assert.match(failure.message, /not a vCenter/);
   assert.deepEqual(await esx.control.sessions(), []);
 });
+
+test('a vCenter that is away when the import begins costs no upload attempt', async () => {
+  const scenario = await rig.scenario();
+  await scenario.template(scenario.names.prod, '416.94.1');
+  // The proof that a session lives is the first call of an import.
+  const away = rig.proxy.addRule({ method: 'CurrentTime', times: Infinity, action: 'http-503' });
+  const swap = await scenario.start({ ova, options: { maxUploadAttempts: 1 } });
+  await waitFor('the import to wait', async () => {
+    const { pendingActivities } = (await swap.handle.describe()).raw;
+    const [payload] = pendingActivities?.[0]?.heartbeatDetails?.payloads ?? [];
+    return payload?.data != null && Buffer.from(payload.data).includes('"waitingFor":"vcenter"');
+  });
+  away.remove();
+  const result = await swap.result();
+
+  assert.equal(result.outcome, 'swapped');
+  assert.equal(result.uploadAttempts, 1);
+  await assertClean(scenario);
+});
+
+test('an attempt that ends before its upload is no upload', async () => {
+  const scenario = await rig.scenario();
+  await scenario.template(scenario.names.prod, '416.94.1');
+  rig.proxy.addRule({ method: 'ImportVApp', action: 'fault', fault: 'TaskInProgress' });
+  const swap = await scenario.start({ ova });
+  const result = await swap.result();
+
+  assert.equal(called('ImportVApp').length, 2);
+  assert.equal(result.uploadAttempts, 1);
+  await assertClean(scenario);
+});

@@ -16,7 +16,6 @@ const forbidden = [
   'pino',
   'commander',
   'tar-stream',
-  'fast-xml-parser',
   'saxes',
   '@kubernetes',
   '@grpc',

@@ -1,17 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { TemplateSwapResult } from '../../../workflows/contracts/template.ts';
 import {
   completed,
+  digest,
   foreignTemp,
   inConflict,
   keeping,
+  placement,
+  requestOf,
   swapExecution,
   swapId,
   swapLink,
   swapStatus,
   withSwap,
 } from './builders.ts';
-import { refusedBy } from './fake-gateway.ts';
+import { refusedBy, type FakeGateway } from './fake-gateway.ts';
 import { block, documentOf, errorOf, runCli } from './run-cli.ts';
 
 const name = 'rhel9-base';
@@ -91,6 +95,34 @@ test('without a kept version rollback and prune are refused before anything is a
     const error = errorOf(await runCli(['template', verb, name, '-o', 'json'], { gateway }));
     assert.deepEqual([error.code, error.reason], [5, 'NOTHING_KEPT']);
   }
+});
+
+test('what a cancelled update left is pruned by the same request once more', async () => {
+  const left = { ...completed.result, rollbackDestroyed: false } as TemplateSwapResult;
+  const request = {
+    vcenter: 'vc1',
+    placement,
+    template: { prodName: name },
+    source: { kind: 'file', path: '/images/rhel-9.6.ova', sha256: digest },
+    target: { version: '9.6' },
+    options: { keepRollbackMinutes: 60 },
+  };
+  const setUp = (inUse: string): FakeGateway => {
+    const gateway = withSwap(swapExecution({ state: 'completed' }), { ...completed, result: left });
+    const template = { name, folder: '/DC0/vm', moRef: 'vm-2', isTemplate: true, version: inUse, previous: '9.4' };
+    gateway.answers = { template: { what: 'template', template } };
+    gateway.inputOf = request;
+    return gateway;
+  };
+  const gateway = setUp('9.6');
+  const { exit, stdout } = await runCli(['template', 'prune', name, ...confirmed], { gateway });
+  assert.equal(exit, 0);
+  assert.match(stdout, /^rhel9-base: accepted\n/);
+  assert.deepEqual(requestOf(gateway), { ...request, options: { keepRollbackMinutes: 0 }, by: 'op' });
+
+  const moved = setUp('9.7');
+  const error = errorOf(await runCli(['template', 'prune', name, ...confirmed, '-o', 'json'], { gateway: moved }));
+  assert.deepEqual([error.code, error.reason, moved.started.length], [5, 'NOTHING_KEPT', 0]);
 });
 
 test('template/44 rollback --wait ends with 0 when the previous version is back', async () => {

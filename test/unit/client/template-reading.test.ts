@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { TemplateSwapResult } from '../../../workflows/contracts/template.ts';
+import { swapNames } from '../../../workflows/domain/template/names.ts';
 import {
   completed,
   elsewhere,
@@ -339,8 +341,94 @@ test('watch goes on through a conflict: somebody else may decide it', async () =
   assert.equal(exit, 0);
   assert.match(
     stderr,
-    /waiting for person since 2026-03-01T13:02:00.000Z, until 2026-03-02T13:02:00.000Z; ends with: vmflow template resolve rhel9-base --decision retry\n/,
+    /waiting for person since 13:02 \(18 min\), until 2026-03-02 13:02 \(23 h 42 min\); ends with: vmflow template resolve rhel9-base --decision retry\n/,
   );
+});
+
+test('a wait is one line of a log however long it takes', async () => {
+  const long = Array.from({ length: 300 }, () => inConflict);
+  const gateway = withSwap(swapExecution(), ...long, completed);
+  const { stderr } = await runCli(['template', 'watch', 'rhel9-base'], { gateway });
+  assert.equal(stderr.match(/waiting for person/g)?.length, 1);
+});
+
+test('any step that has to be tried again shows its attempt and why', async () => {
+  const renaming = {
+    type: 'swapNames',
+    attempt: 3,
+    maxAttempts: 0,
+    state: 'scheduled',
+    heartbeat: { v: 1, phase: 'renaming rhel9-base to mco-old-1' },
+    nextAttemptAt: '2026-03-01T13:20:05.000Z',
+    lastFailure: "can't swap template rhel9-base on vCenter vc1: connection refused",
+  } as const;
+  const gateway = withSwap(swapExecution({ pending: [renaming] }), swapStatus({ status: 'Swapping' }, 'swap'));
+  const { stdout } = await runCli(['template', 'get', 'rhel9-base'], { gateway });
+  assert.match(
+    stdout,
+    /running +swap by rename +renaming rhel9-base to mco-old-1, attempt 3, next attempt in 5 s, last failure: can't swap template .*connection refused\n/,
+  );
+  const first = withSwap(swapExecution({ pending: [{ ...renaming, attempt: 1 }] }), swapStatus({}, 'swap'));
+  assert.doesNotMatch((await runCli(['template', 'get', 'rhel9-base'], { gateway: first })).stdout, /attempt/);
+});
+
+test('an import that waits for vCenter says so', async () => {
+  const away = uploading(0, { heartbeat: { v: 1, phase: 'source', attempt: 1, startedAt: '', waitingFor: 'vcenter' } });
+  const gateway = withSwap(swapExecution({ pending: [away] }), swapStatus());
+  const { stdout } = await runCli(['template', 'get', 'rhel9-base'], { gateway });
+  assert.match(stdout, /import under the temp name +vCenter doesn't answer, trying again\n/);
+});
+
+test('after a way back the version in use is shown, and nothing is kept any more', async () => {
+  const undone = swapStatus(
+    {
+      status: 'Undone',
+      keptUntil: '2026-03-01T15:20:00.000Z',
+      result: { ...completed.result, outcome: 'undone', prod: { moRef: 'vm-1', version: '9.4' } } as TemplateSwapResult,
+    },
+    'none',
+  );
+  const gateway = withSwap(swapExecution({ state: 'completed' }), undone);
+  const { stdout } = await runCli(['template', 'get', 'rhel9-base'], { gateway });
+  assert.match(stdout, /^rhel9-base {3}Undone since .* {3}9\.4 on vc1/);
+  assert.doesNotMatch(stdout, /kept/);
+});
+
+test('template list shows what is kept under a temporary name in the row it belongs to', async () => {
+  const { temp, rollback } = swapNames('rhel9-base');
+  const other = swapNames('by-hand');
+  const template = { folder: '/DC0/vm', moRef: 'vm-1', isTemplate: true };
+  const gateway = withSwap(swapExecution(), keeping);
+  gateway.answers = {
+    templates: {
+      what: 'templates',
+      truncated: false,
+      templates: [
+        { ...template, name: 'rhel9-base', version: '9.6' },
+        { ...template, name: rollback, version: '9.4' },
+        { ...template, name: temp, version: '9.7' },
+        { ...template, name: 'by-hand', version: '2' },
+        { ...template, name: other.rollback, version: '1' },
+      ],
+    },
+  };
+  const { stdout } = await runCli(['template', 'list', '--columns', 'name,version,previous', '--no-headers'], {
+    gateway,
+  });
+  assert.equal(stdout, 'by-hand     2    1\nrhel9-base  9.6  9.4\n');
+});
+
+test('waiting on a terminal shows the final state once', async () => {
+  const gateway = withSwap(swapExecution(), keeping, completed);
+  const { stdout, stderr } = await runCli(
+    ['template', 'prune', 'rhel9-base', '--yes', '--confirm', 'rhel9-base', '--wait'],
+    {
+      gateway,
+      isTerminal: true,
+    },
+  );
+  assert.match(stderr, /Completed/);
+  assert.equal(stdout, '');
 });
 
 test('watch on a terminal draws the whole state in place, with colour', async () => {

@@ -232,6 +232,13 @@ test('placement is never guessed between several templates of one name', async (
   assert.equal(requestOf(gateway).placement.folder, '/DC0/vm/a');
 });
 
+test('with the placement remembered only the OVA is missing, and nothing stands before that', async () => {
+  const gateway = withSwap(swapExecution({ state: 'completed' }), completed);
+  const { exit, stderr } = await runCli(['template', 'update', 'rhel9-base'], { gateway });
+  assert.equal(exit, 2);
+  assert.match(stderr, /^error: can't update template rhel9-base: --ova is missing/);
+});
+
 test('without anything to take it from, every missing flag is named with a full example', async () => {
   const { exit, stderr } = await runCli(['template', 'update', 'web', '--datastore', 'fast'], {
     gateway: new FakeGateway(),
