@@ -1,4 +1,3 @@
-import { DefaultLogger, type LogEntry } from '@temporalio/worker';
 import { pino } from 'pino';
 
 /** Fields that never reach a log line, at any of the depths we log. */
@@ -19,12 +18,3 @@ export function createLog(level: string, kind: string) {
     pino.destination({ dest: 2, sync: true }),
   );
 }
-
-/** The SDK's log lines through ours. */
-export function temporalLogger(log: WorkerLog): DefaultLogger {
-  return new DefaultLogger('DEBUG', ({ level, message, meta }: LogEntry) =>
-    log[pinoLevels[level]](meta ?? {}, message),
-  );
-}
-
-const pinoLevels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;

@@ -18,8 +18,9 @@ import { transferQueueOf, waitQueueOf } from '../workflows/contracts/task-queues
 import { workflowBundlePath } from './bundle.ts';
 import { serveHealth } from './health.ts';
 import { ConnectionLiveness } from './liveness.ts';
-import { createLog, temporalLogger } from './log.ts';
+import { createLog } from './log.ts';
 import { readSettings, type WorkerKind, type WorkerSettings } from './settings.ts';
+import { temporalLogger } from './temporal-logger.ts';
 
 const sdkVersion = '1.24.0';
 

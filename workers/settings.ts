@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { defaultTaskQueue } from '../workflows/contracts/task-queues.ts';
 
-/** What a worker process takes from its environment. The Temporal connection (`TEMPORAL_*`) is read by envconfig. */
+/** What a process takes from its environment. The Temporal connection (`TEMPORAL_*`) is read by envconfig. */
 export interface WorkerSettings {
   readonly configPath: string;
   readonly taskQueue: string;
@@ -15,15 +15,19 @@ export interface WorkerSettings {
   readonly maxCachedWorkflows?: number;
 }
 
-const defaultPorts = { control: 9464, transfer: 9465 } as const;
-export type WorkerKind = keyof typeof defaultPorts;
+const defaultPorts = { control: 9464, transfer: 9465, bridge: 9466 } as const;
+export type ProcessKind = keyof typeof defaultPorts;
+export type WorkerKind = Exclude<ProcessKind, 'bridge'>;
 
-export function readSettings(kind: WorkerKind, env: NodeJS.ProcessEnv = process.env): WorkerSettings {
+export function readSettings(kind: ProcessKind, env: NodeJS.ProcessEnv = process.env): WorkerSettings {
   const cached = env['VMFLOW_MAX_CACHED_WORKFLOWS'];
   return {
     configPath: env['VMFLOW_CONFIG'] ?? 'vmflow.yaml',
     taskQueue: env['VMFLOW_TASK_QUEUE'] ?? defaultTaskQueue,
-    healthAddress: parseAddress(env['VMFLOW_HEALTH_ADDRESS'] ?? `127.0.0.1:${defaultPorts[kind]}`),
+    healthAddress: parseAddress(
+      'VMFLOW_HEALTH_ADDRESS',
+      env['VMFLOW_HEALTH_ADDRESS'] ?? `127.0.0.1:${defaultPorts[kind]}`,
+    ),
     allowInsecureTls: env['VMFLOW_ALLOW_INSECURE_TLS'] === '1',
     logLevel: env['VMFLOW_LOG_LEVEL'] ?? 'info',
     buildId: env['VMFLOW_BUILD_ID'] ?? 'dev',
@@ -32,9 +36,10 @@ export function readSettings(kind: WorkerKind, env: NodeJS.ProcessEnv = process.
   };
 }
 
-function parseAddress(text: string): { host: string; port: number } {
+/** @param name of the setting, for the error */
+export function parseAddress(name: string, text: string): { host: string; port: number } {
   const at = text.lastIndexOf(':');
-  return { host: text.slice(0, at), port: wholeNumber('VMFLOW_HEALTH_ADDRESS', text.slice(at + 1)) };
+  return { host: text.slice(0, at), port: wholeNumber(name, text.slice(at + 1)) };
 }
 
 function wholeNumber(name: string, text: string): number {

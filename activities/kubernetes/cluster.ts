@@ -27,6 +27,14 @@ export function clusterOver(transport: Transport, log: ClusterLog = silent): Clu
       return parseObject(await ask({ method: 'POST', path, body: { ...headOf(resource), ...body } }, attempt), attempt);
     },
 
+    async apply(resource, namespace, name, body) {
+      const attempt = `apply ${resource.kind} ${namespace}/${name}`;
+      const path = withQuery(objectPath(resource, namespace, name), { fieldManager: 'vmflow' });
+      const whole = { ...headOf(resource), ...body, metadata: { name, ...(namespace === '' ? {} : { namespace }) } };
+      const contentType = 'application/apply-patch+yaml';
+      return parseObject(await ask({ method: 'PATCH', path, body: whole, contentType }, attempt), attempt);
+    },
+
     async patch(resource, namespace, name, operations, { status = false } = {}) {
       const attempt = `patch ${resource.kind} ${namespace}/${name}`;
       const path = `${objectPath(resource, namespace, name)}${status ? '/status' : ''}`;

@@ -1,9 +1,10 @@
 import type { Resource } from './port.ts';
 
-/** Of all objects of a kind, in one namespace or in all. */
+/** Of all objects of a kind, in one namespace or in all; those without a namespace are in `''`. */
 export function collectionPath({ group, version, plural }: Resource, namespace?: string): string {
   const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
-  return `${root}${namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`}/${plural}`;
+  const inNamespace = namespace === undefined || namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
+  return `${root}${inNamespace}/${plural}`;
 }
 
 export function objectPath(resource: Resource, namespace: string, name: string): string {

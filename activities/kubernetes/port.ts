@@ -76,7 +76,10 @@ export class ClusterError extends Error {
   }
 }
 
-/** What the activities and the bridge need of a Kubernetes API. Every call has a deadline. Fails with `ClusterError`. */
+/**
+ * What the activities and the bridge need of a Kubernetes API. Every call has a deadline. Fails with `ClusterError`. Objects that
+ * have no namespace are in `''`.
+ */
 export interface Cluster {
   /** Undefined only when the API server says that it isn't there. */
   get(resource: Resource, namespace: string, name: string): Promise<KubeObject | undefined>;
@@ -89,6 +92,8 @@ export interface Cluster {
     body: object,
     options?: { readonly dryRun?: boolean },
   ): Promise<KubeObject>;
+  /** Server-side apply under this name: creates the object or makes it hold what is given. */
+  apply(resource: Resource, namespace: string, name: string, body: object): Promise<KubeObject>;
   /** JSON patch: all operations or none. `status` patches the subresource. */
   patch(
     resource: Resource,

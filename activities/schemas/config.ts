@@ -68,6 +68,48 @@ const operations = z.strictObject({
   keepPerVm: z.int().min(0).default(10),
 });
 
+const dnsLabel = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
+
+/**
+ * The check of new operations before they exist: where the bridge serves it and how the API server reaches it. Without this
+ * section nothing is checked then, and what shouldn't be there fails later.
+ */
+const webhook = z
+  .strictObject({
+    /** `host:port` that the bridge listens on. */
+    listen: z
+      .string()
+      .regex(/^[^:]+:\d{1,5}$/)
+      .default('0.0.0.0:9443'),
+    /** `https://host:port/admit`, where the API server isn't in the cluster. Without it: `service`. */
+    url: z
+      .url({ protocol: /^https$/ })
+      .refine((url) => url.endsWith('/admit') && URL.parse(url)?.username === '', 'is https://host:port/admit')
+      .exactOptional(),
+    service: z
+      .strictObject({
+        namespace: dnsLabel.default('vmflow'),
+        name: dnsLabel.default('vmflow-bridge'),
+        port: z.int().min(1).max(65_535).default(443),
+      })
+      .prefault({}),
+    /** The API server waits this long for an answer; then nothing can be created. */
+    timeoutSeconds: z.int().min(1).max(30).default(2),
+    /** Lifetime of the certificates that the bridge makes for itself. */
+    certificateDays: z.number().positive().max(825).default(30),
+    /** A certificate of your own instead, PEM; read again when the files change. */
+    certFile: z.string().min(1).exactOptional(),
+    keyFile: z.string().min(1).exactOptional(),
+    /** What the API server trusts. Without it you write the `caBundle` yourself. */
+    caFile: z.string().min(1).exactOptional(),
+  })
+  .refine((entry) => (entry.certFile === undefined) === (entry.keyFile === undefined), {
+    error: 'takes certFile and keyFile, or neither',
+  })
+  .refine((entry) => entry.caFile === undefined || entry.certFile !== undefined, {
+    error: 'takes caFile only beside certFile and keyFile',
+  });
+
 /** `vmflow.yaml`, read by workers and the bridge only. */
 export const configSchema = z.strictObject({
   vcenters: z.record(z.string().regex(/^[a-z0-9][a-z0-9.-]{0,62}$/), vcenter).default({}),
@@ -78,6 +120,7 @@ export const configSchema = z.strictObject({
   cluster: cluster.exactOptional(),
   /** Operations on VMs of the cluster. */
   operations: operations.prefault({}),
+  webhook: webhook.exactOptional(),
   limits: z.strictObject({ uploads: z.int().min(1).max(64).default(2) }).prefault({}),
 });
 

@@ -1,0 +1,3 @@
+import { main } from './bridge/bridge.ts';
+
+main();

@@ -1,0 +1,112 @@
+import { Client, Connection } from '@temporalio/client';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { loadConfig } from '../../activities/config.ts';
+import { createCluster } from '../../activities/kubernetes/client-node-adapter.ts';
+import type { ResourceWatch } from '../../activities/kubernetes/port.ts';
+import { resources } from '../../activities/kubernetes/resources.ts';
+import type { ConfigFile } from '../../activities/schemas/config.ts';
+import { createLog, type WorkerLog } from '../log.ts';
+import { readSettings, type WorkerSettings } from '../settings.ts';
+import { temporalCoordinators } from './coordinators.ts';
+import { serveBridgeHealth } from './health-server.ts';
+import { Intake } from './intake.ts';
+import { bridgeMetrics } from './metrics.ts';
+import { onTakeOver } from './take-over-count.ts';
+import { startWebhook, type RunningWebhook } from './webhook.ts';
+
+/** Runs until SIGTERM or SIGINT: hands VM operations to their coordinators, and answers whether new ones may be created. */
+async function runBridge(): Promise<void> {
+  const told = stopSignal();
+  const settings = readSettings('bridge');
+  const log = createLog(settings.logLevel, 'bridge');
+  const { file, path } = await loadConfig(settings.configPath);
+  if (file.cluster === undefined)
+    throw new Error(`${path} names no Kubernetes cluster: the bridge needs a section "cluster:".`);
+  const cluster = createCluster({ ...file.cluster, userAgent: 'vmflow-bridge', log });
+  const temporal = connectLazily(settings);
+  try {
+    const vmops = cluster.watch(resources.vmop);
+    const coordinators = temporalCoordinators(temporal.client, settings.taskQueue);
+    const intake = new Intake({ watch: vmops, coordinators, log });
+    try {
+      await serveUntil(told, { settings, file, vmops, intake, log });
+    } finally {
+      await intake.stop();
+    }
+  } finally {
+    await cluster.close();
+    await temporal.close();
+  }
+}
+
+interface Parts {
+  readonly settings: WorkerSettings;
+  readonly file: ConfigFile;
+  readonly vmops: ResourceWatch;
+  readonly intake: Intake;
+  readonly log: WorkerLog;
+}
+
+async function serveUntil(told: Promise<NodeJS.Signals>, { settings, file, vmops, intake, log }: Parts): Promise<void> {
+  let webhook: RunningWebhook | undefined;
+  let isStopping = false;
+  const isSynced = becomesTrue(vmops.ready);
+  const metrics = bridgeMetrics(vmops, {
+    pending: () => intake.pending,
+    certificateEndsAt: () => webhook?.certificateEndsAt(),
+  });
+  const stopCounting = onTakeOver(vmops, metrics.superseded);
+  const health = await serveBridgeHealth(settings.healthAddress, {
+    registry: metrics.registry,
+    readiness: () => ({
+      watch: isSynced(),
+      webhook: file.webhook === undefined || webhook?.isPublished() === true,
+      running: !isStopping,
+    }),
+  });
+  try {
+    webhook = await startWebhook(file, log, metrics.rejected);
+    const ports = { healthPort: health.port, webhookPort: webhook?.port };
+    log.info({ ...ports, taskQueue: settings.taskQueue, buildId: settings.buildId }, 'bridge started');
+    log.info({ signal: await told }, 'bridge stops');
+  } finally {
+    isStopping = true;
+    stopCounting();
+    await webhook?.stop();
+    await health.close();
+  }
+}
+
+/** Nothing is sent before the first call, and that may fail: the webhook works without Temporal. */
+function connectLazily({ identity }: WorkerSettings): { readonly client: Client; close(): Promise<void> } {
+  const { connectionOptions, namespace } = loadClientConnectConfig();
+  const connection = Connection.lazy(connectionOptions);
+  const client = new Client({ connection, namespace: namespace ?? 'vmflow', identity });
+  return { client, close: () => connection.close() };
+}
+
+function becomesTrue(promise: Promise<void>): () => boolean {
+  let isTrue = false;
+  promise.then(
+    () => (isTrue = true),
+    () => undefined, // closed before its first list: it stays false
+  );
+  return () => isTrue;
+}
+
+function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve);
+  });
+}
+
+/** Entry of the process: a failure is printed once and ends it, so that its supervisor starts a new one. */
+export function main(): void {
+  runBridge().then(
+    () => process.exit(0),
+    (error: unknown) => {
+      process.stderr.write(`vmflow bridge: ${error instanceof Error ? error.message : String(error)}\n`);
+      process.exit(1);
+    },
+  );
+}
