@@ -22,7 +22,7 @@ import { resolveProvisioning } from './provisioning.ts';
 import { asRef, list } from './read-vm.ts';
 import { reobserve } from './rename.ts';
 import { checkDatastore } from './space.ts';
-import { untilReachable } from './reachable.ts';
+import { openWhenReachable } from './reachable.ts';
 import { matchFiles, uploadFiles } from './upload-files.ts';
 import { ImportProgress } from './upload-progress.ts';
 
@@ -85,9 +85,9 @@ class Import {
   async run(): Promise<ImportResult> {
     const { signal } = this.#fence;
     const local = await this.#deps.sources.open(this.#input, { signal, onProgress: () => undefined });
-    const session = await this.#deps.vsphere.open(await this.#deps.config.vcenter(this.#input.scope.vcenter));
+    const endpoint = await this.#deps.config.vcenter(this.#input.scope.vcenter);
+    const session = await openWhenReachable(() => this.#deps.vsphere.open(endpoint), this.#progress, signal);
     try {
-      await untilReachable(session, this.#progress, signal);
       const adopted = await this.#afterPrevious(session, local);
       if (adopted !== undefined) return adopted;
       await this.#requireFreeName(session);

@@ -12,24 +12,36 @@ const longestPauseMs = 15_000;
 const unanswered = ['VCENTER_UNREACHABLE', 'VCENTER_TIMEOUT', 'VCENTER_HTTP'];
 
 /**
- * Waits for a vCenter that is away: the attempts of an import are for uploads that went wrong, and nothing has been begun yet.
+ * A session that lives. A vCenter that is away is waited for: the attempts of an import are for uploads that went wrong, and
+ * nothing has been begun yet.
  */
-export async function untilReachable(
-  session: VSphereSession,
+export async function openWhenReachable(
+  open: () => Promise<VSphereSession>,
   progress: ImportProgress,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<VSphereSession> {
   const until = Date.now() + longestOutageMs;
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     try {
-      await session.currentTime({ signal });
+      const session = await openLiving(open, signal);
       progress.waitingFor = undefined;
-      return;
+      return session;
     } catch (err) {
       const code = toVSphereOperationError(err)?.code ?? '';
       if (!unanswered.includes(code) || Date.now() + pauseMs > until) throw err;
     }
     progress.waitingFor = 'vcenter';
     await pause(pauseMs, signal);
+  }
+}
+
+async function openLiving(open: () => Promise<VSphereSession>, signal: AbortSignal): Promise<VSphereSession> {
+  const session = await open();
+  try {
+    await session.currentTime({ signal });
+    return session;
+  } catch (err) {
+    await session.close();
+    throw err;
   }
 }

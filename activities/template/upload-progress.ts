@@ -37,7 +37,8 @@ export class ImportProgress {
   carry(previous: ImportHeartbeat): void {
     this.entityRef = previous.entityRef;
     this.leaseTimeoutS = previous.leaseTimeoutS;
-    this.#withoutUpload = previous.withoutUpload ?? 0;
+    // One that was killed while it waited had nothing begun.
+    this.#withoutUpload = (previous.withoutUpload ?? 0) + (previous.waitingFor === undefined ? 0 : 1);
     if (previous.phase !== 'completed') return;
     this.phase = 'completed';
     this.fileIndex = previous.fileIndex ?? 0;
@@ -62,6 +63,7 @@ export class ImportProgress {
   /** The attempt is over. */
   end(): void {
     if (!this.hasUploaded) this.#withoutUpload += 1;
+    this.waitingFor = undefined;
   }
 
   /** Bytes of all files that the far side's socket has taken. */

@@ -88,7 +88,7 @@ function registerUpdate(template: Command, run: Run): void {
     .option('--rollback-prefix <prefix>', 'prefix of the name of the previous version (default mco-old)')
     .option('--create', 'create the template when there is none')
     .option('--replace-unknown', "replace a template whose version can't be told")
-    .option('--no-strict-ownership', 'treat an unmarked VM under the temporary name as a left-over of ours')
+    .option('--no-strict-ownership', 'treat unmarked objects under the temporary names as left-overs of ours')
     .option('--recovery <way>', 'after a crash between the renames: forward-if-ready or back-first')
     .option('--keep <duration>', 'keep the previous version this long for template rollback')
     .option(

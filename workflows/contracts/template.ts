@@ -52,7 +52,7 @@ export interface SwapOptions {
   readonly createIfMissing?: boolean;
   /** Replace a template whose version can't be told. Default false. */
   readonly replaceUnknownVersion?: boolean;
-  /** Default true: an unmarked VM under the temp name is foreign. False: it is a left-over of ours. */
+  /** Default true: an unmarked object under the temp or rollback name is foreign. False: it is a left-over of ours. */
   readonly strictOwnership?: boolean;
   /** What to do when only a ready temp and the old template are left. Default `forward-if-ready`. */
   readonly recovery?: 'forward-if-ready' | 'back-first';

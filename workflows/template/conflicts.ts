@@ -27,15 +27,22 @@ export function foreignObject(
   return {
     id: `${plan.code}/${vm.ref.value}`,
     code: plan.code,
-    what: `${article(vm)} has the ${titles[plan.object]} name "${names[plan.object]}" and ${plan.code === 'OTHER_WRITER' ? 'is being imported by somebody else' : "isn't one that vmflow made for this template"}`,
+    what: `${article(vm)} has the ${titles[plan.object]} name "${names[plan.object]}" and ${foreignness(plan)}`,
     expected:
       plan.object === 'temp'
         ? 'no object under that name, or a powered-off VM with the marker of this template'
-        : 'no object under that name, or the powered-off previous template',
+        : 'no object under that name, or the powered-off previous template, known by its marker or by the one that took its place',
     found: `${vm.ref.value}, ${vm.version === undefined ? 'version unknown' : `version ${vm.version}`}, ${markerInWords(vm)}`,
     since,
     options: [retry, ...choicesFor(plan, vm, version), abort],
   };
+}
+
+function foreignness({ code, object }: PlannedConflict): string {
+  if (code === 'OTHER_WRITER') return 'is being imported by somebody else';
+  return object === 'temp'
+    ? "isn't one that vmflow made for this template"
+    : "isn't known to be the previous version of this template";
 }
 
 /** Only choices that exist: nothing that is powered on is ever taken or destroyed. */

@@ -81,6 +81,15 @@ async function attempt(swap: Swap, nth: number): Promise<void> {
   await waitFor(`attempt ${nth}`, async () => (await pending(swap)).attempt >= nth, { timeoutMs: 60_000 });
 }
 
+/** Waits until this attempt, or a later one, has told that it waits for vCenter. */
+async function waitsForVCenter(swap: Swap, nth: number): Promise<void> {
+  const isWaiting = async (): Promise<boolean> => {
+    const { attempt: now, last } = await pending(swap);
+    return now >= nth && last?.attempt === now && last.waitingFor === 'vcenter';
+  };
+  await waitFor(`attempt ${nth} to wait for vCenter`, isWaiting, { timeoutMs: 90_000 });
+}
+
 /** Answers the new template's reference. */
 async function assertSwapped(running: Running, uploadAttempts: number): Promise<string> {
   const { scenario, previous, poller, swap } = running;
@@ -109,11 +118,14 @@ test('crash row 18: vCenter restarts: a half import is removed and done again, a
   await vCenterDown();
   upload.goOn();
   held.release();
-  // The second attempts find nobody; the third ones know all the same what the first ones left.
-  await Promise.all([attempt(upload.swap, 3), attempt(complete.swap, 3)]);
+  // The second attempts wait, and die waiting; the third ones know all the same what the first ones left.
+  await Promise.all([upload, complete].map(({ swap }) => waitsForVCenter(swap, 2)));
+  await rig.killWorker('transfer');
+  await rig.startWorker('transfer');
+  await Promise.all([upload, complete].map(({ swap }) => waitsForVCenter(swap, 3)));
   await rig.proxy.up();
-  const renewed = await assertSwapped(upload, 3);
-  await assertSwapped(complete, 3);
+  const renewed = await assertSwapped(upload, 2);
+  await assertSwapped(complete, 1);
   for (const { poller } of [upload, complete]) assertGap(t, poller);
 
   const imports = called('ImportVApp');

@@ -81,6 +81,8 @@ export class ExecutionPage {
     await this.open();
     await this.#choose('Start Workflow Like This One');
     await this.#page.getByRole('heading', { name: 'Start a Workflow' }).waitFor();
+    // The form is there before the input is.
+    await this.#page.getByText('"prodName"').first().waitFor();
     await this.#page.getByTestId('start-workflow-button').last().click();
   }
 
