@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { resources } from '../../../activities/kubernetes/resources.ts';
+import { changeRequests, type Vmop } from '../../../activities/vmop/objects.ts';
+import { vmopKeys } from '../../../workflows/contracts/vmop.ts';
+import type { AuditEvent } from '../../stack/kubernetes-audit.ts';
+import { makeAMess, OperationHistory, randomFrom } from '../../support/vm-chaos.ts';
+import { completedOf, VmRig, type OperationUnderTest, type VmScenario } from '../../support/vm-rig.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const given = process.env['VMFLOW_TEST_SEED'];
+const seeds = given === undefined ? [1, 2, 3] : given.split(',').map(Number);
+const actions = 60;
+const vmNames = ['a', 'b', 'c', 'd'];
+
+/** Random operations, deletions, kills, terminations and faults of the API; the same ones for the same seed. */
+let rig: VmRig;
+before(async () => {
+  rig = await VmRig.start({
+    requestTimeoutMs: 2_000,
+    operations: { migrationAbortTimeoutMs: 2_000, targetPreparationMs: 5_000, readyToMigrateMs: 5_000 },
+  });
+});
+after(async () => await rig.stop());
+
+for (const seed of seeds) {
+  test(`whatever happens in whatever order: no signal twice, no end rewritten, nothing left half-way (seed ${seed})`, async (t) => {
+    const random = randomFrom(seed);
+    const scenario = await rig.scenario();
+    await Promise.all(
+      vmNames.map((name) => scenario.vm(name, { runPolicy: 'Manual', running: random() < 0.5, timeoutMs: 30_000 })),
+    );
+    const history = new OperationHistory(scenario);
+    const operations = await makeAMess(rig, scenario, vmNames, actions, random);
+    await allEnd(scenario);
+    history.stop();
+    t.diagnostic(`ends: ${JSON.stringify(endsOf(await scenario.operations()))}`);
+    assert.deepEqual(history.problems, []);
+    const writes = await scenario.writes();
+    for (const operation of operations) assert.deepEqual(signalsOf(operation, writes), [], operation.name);
+    assertInstancesDeletedOnce(writes);
+    for (const vmName of vmNames) {
+      assertOrderOfOwners(vmName, writes);
+      const machine = await scenario.machine(vmName);
+      assert.ok(machine !== undefined);
+      assert.deepEqual(changeRequests(machine), [], vmName);
+      assert.equal(machine.metadata.annotations?.[vmopKeys.startRequested], undefined, vmName);
+      const alive = rig.layer.instancesOf(scenario.namespace, vmName).filter(({ goneAt }) => goneAt === undefined);
+      assert.ok(alive.length <= 1, vmName);
+    }
+    await waitFor('no migration to be left over', async () =>
+      (await scenario.migrations()).every(({ status }) => ['Succeeded', 'Failed'].includes(String(status?.['phase']))),
+    );
+  });
+}
+
+function endsOf(operations: readonly Vmop[]): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const vmop of operations) {
+    const end = `${vmop.phase}/${completedOf(vmop)?.reason}`;
+    counts[end] = (counts[end] ?? 0) + 1;
+  }
+  return counts;
+}
+
+/** With the sweep as the schedule would run it. */
+async function allEnd(scenario: VmScenario): Promise<void> {
+  let sweeps = 0;
+  const sweep = async (): Promise<void> => {
+    await rig.client.workflow
+      .execute('vmopSweep', {
+        taskQueue: rig.taskQueue,
+        workflowId: `sweep-${scenario.namespace}-${++sweeps}`,
+        args: [],
+      })
+      .catch(() => undefined);
+  };
+  await waitFor(
+    'all operations to end',
+    async () => {
+      await sweep();
+      return (await scenario.operations()).every(({ isTerminal }) => isTerminal);
+    },
+    { timeoutMs: 150_000, intervalMs: 2_000 },
+  ).catch(async (err: unknown) => {
+    const open = (await scenario.operations()).filter(({ isTerminal }) => !isTerminal);
+    throw new Error(`still open: ${JSON.stringify(open.map(({ object }) => object))}`, { cause: err });
+  });
+}
+
+/** What is wrong with the signals of an operation: more than one, or one after its end. */
+function signalsOf({ uid }: OperationUnderTest, writes: readonly AuditEvent[]): string[] {
+  const requests = writes.filter(
+    ({ resource, request }) => resource === resources.machine.plural && carries(request, vmopKeys.receipt, uid),
+  );
+  const migrations = writes.filter(
+    ({ verb, resource, request }) =>
+      verb === 'create' && resource === resources.migration.plural && JSON.stringify(request).includes(uid),
+  );
+  const marked = writes.find(
+    ({ resource, subresource, request, uid: of }) =>
+      of === uid &&
+      resource === resources.vmop.plural &&
+      subresource === 'status' &&
+      /"Superseded"/.test(JSON.stringify(request)),
+  );
+  const late = [...requests, ...migrations].filter(({ at }) => marked !== undefined && at > marked.at);
+  return [
+    ...(requests.length > 1 ? [`${requests.length} requests`] : []),
+    ...(migrations.length > 1 ? [`${migrations.length} migrations`] : []),
+    ...(late.length > 0 ? ['a signal after it was superseded'] : []),
+  ];
+}
+
+/** A patch that sets the receipt anew together with a request: `add /metadata/annotations` with both. */
+function carries(request: unknown, key: string, value: string): boolean {
+  if (!Array.isArray(request)) return false;
+  return request.some((operation: { path?: string; value?: unknown }) => {
+    if (operation.path !== '/metadata/annotations' || typeof operation.value !== 'object') return false;
+    const annotations = operation.value as Record<string, string>;
+    const asks = annotations[vmopKeys.startRequested] ?? annotations[vmopKeys.restartRequested];
+    return annotations[key] === value && asks !== undefined;
+  });
+}
+
+function assertInstancesDeletedOnce(writes: readonly AuditEvent[]): void {
+  const deleted = writes
+    .filter(({ verb, resource }) => verb === 'delete' && resource === resources.instance.plural)
+    .map(({ uid }) => uid);
+  assert.equal(new Set(deleted).size, deleted.length, 'an instance was deleted twice');
+}
+
+/** The fencing token of a machine never goes down. */
+function assertOrderOfOwners(vmName: string, writes: readonly AuditEvent[]): void {
+  const tokens = writes
+    .filter(({ resource, name }) => resource === resources.machine.plural && name === vmName)
+    .flatMap(({ request }) => (Array.isArray(request) ? (request as { path?: string; value?: unknown }[]) : []))
+    .filter(({ path }) => path === '/metadata/annotations')
+    .map(({ value }) => Number((value as Record<string, string>)[vmopKeys.fence]));
+  assert.deepEqual(
+    tokens,
+    tokens.toSorted((a, b) => a - b),
+    `fencing tokens of ${vmName}`,
+  );
+}

@@ -1,0 +1,163 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { resources } from '../../activities/kubernetes/resources.ts';
+import { vmopOf, type Vmop } from '../../activities/vmop/objects.ts';
+import { vmCoordinatorId, vmOperationId } from '../../workflows/contracts/ids.ts';
+import { messages } from '../../workflows/contracts/messages.ts';
+import type { VmopType } from '../../workflows/contracts/vmop.ts';
+import { switches } from '../sim/vm-layer/switches.ts';
+import { completedOf, type OperationUnderTest, type VmRig, type VmScenario } from './vm-rig.ts';
+
+/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
+export function randomFrom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** What was seen of one operation, as it changed. */
+export interface Sighting {
+  readonly at: number;
+  readonly vmop: Vmop;
+}
+
+/** Everything that happened to the operations of a namespace, from a watch. */
+export class OperationHistory {
+  readonly #seen = new Map<string, Sighting[]>();
+  readonly #problems: string[] = [];
+  readonly #stop: () => void;
+
+  constructor(scenario: VmScenario) {
+    this.#stop = scenario.rig.admin.watch(resources.vmop).subscribe(({ type, object }) => {
+      if (object.metadata.namespace !== scenario.namespace || type === 'deleted') return;
+      const vmop = vmopOf(object);
+      const before = this.#seen.get(vmop.ref.uid) ?? [];
+      this.#look(before.at(-1)?.vmop, vmop);
+      this.#seen.set(vmop.ref.uid, [...before, { at: Date.now(), vmop }]);
+      this.#lookForTwo(vmop);
+    });
+  }
+
+  /** Broken invariants, in words. */
+  get problems(): readonly string[] {
+    return this.#problems;
+  }
+
+  last(uid: string): Vmop | undefined {
+    return this.#seen.get(uid)?.at(-1)?.vmop;
+  }
+
+  stop(): void {
+    this.#stop();
+  }
+
+  /** A terminal phase and its condition are final. */
+  #look(before: Vmop | undefined, now: Vmop): void {
+    if (before?.isTerminal !== true) return;
+    const [was, is] = [completedOf(before), completedOf(now)];
+    if (before.phase !== now.phase || was?.reason !== is?.reason || was?.status !== is?.status)
+      this.#problems.push(`${now.ref.name} changed from ${before.phase}/${was?.reason} to ${now.phase}/${is?.reason}`);
+  }
+
+  /** At no time two operations have sent their signal to one VM and are neither over nor being deleted. */
+  #lookForTwo({ ref }: Vmop): void {
+    const acting = [...this.#seen.values()]
+      .map((sightings) => sightings.at(-1)?.vmop)
+      .filter((vmop) => vmop?.ref.vmName === ref.vmName)
+      .filter((vmop) => vmop !== undefined && !vmop.isTerminal && !vmop.isDeleting)
+      .filter((vmop) => vmop?.conditions.some(({ type, status }) => type === 'SignalSent' && status === 'True'));
+    if (acting.length > 1)
+      this.#problems.push(`acting on ${ref.vmName} at once: ${acting.map((vmop) => vmop?.ref.name).join(', ')}`);
+  }
+}
+
+const kinds: readonly { readonly type: VmopType; readonly force?: true }[] = [
+  { type: 'Start' },
+  { type: 'Stop' },
+  { type: 'Stop', force: true },
+  { type: 'Restart' },
+  { type: 'Restart', force: true },
+  { type: 'Migrate' },
+  { type: 'Evict' },
+];
+
+/** Makes a mess of a namespace for a while, always in the same order for the same seed. */
+export async function makeAMess(
+  rig: VmRig,
+  scenario: VmScenario,
+  vmNames: readonly string[],
+  actions: number,
+  random: () => number,
+): Promise<OperationUnderTest[]> {
+  const operations: OperationUnderTest[] = [];
+  const pick = <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)];
+  const disturb = disturbApi(rig, random);
+  for (let n = 0; n < actions; n++) {
+    const vmName = pick(vmNames) ?? '';
+    const dice = random();
+    const kind = pick(kinds) ?? { type: 'Stop' };
+    const victim = pick(operations.filter(({ created }) => created.ref.vmName === vmName));
+    if (dice < 0.62) {
+      const operation = await scenario.op(kind.type, vmName, {
+        unseen: true,
+        name: `op-${String(n).padStart(3, '0')}`,
+        ...(kind.force === undefined ? {} : { force: true }),
+      });
+      operations.push(operation);
+      void operation.submit().catch(() => undefined); // as a bridge would: the sweep does the rest
+    } else if (dice < 0.7 && victim !== undefined) {
+      await victim.remove();
+      void scenario
+        .coordinator(vmName)
+        .signal(messages.opDeleted, { uid: victim.uid })
+        .catch(() => undefined);
+    } else if (dice < 0.76 && victim !== undefined) {
+      const order = { uid: victim.uid, by: 'chaos', reason: 'by chance' };
+      void scenario
+        .coordinator(vmName)
+        .executeUpdate(messages.abandon, { args: [order] })
+        .catch(() => undefined);
+    } else if (dice < 0.84) {
+      await scenario.annotate(vmName, { [switches.unschedulable]: random() < 0.5 ? 'true' : undefined });
+    } else if (dice < 0.9) {
+      await scenario.annotate(vmName, { [switches.migrationStuckAt]: random() < 0.5 ? 'Running' : undefined });
+    } else if (dice < 0.96) {
+      const id =
+        victim === undefined || random() < 0.5
+          ? vmCoordinatorId(scenario.namespace, vmName)
+          : vmOperationId(scenario.namespace, victim.uid);
+      await rig.client.workflow
+        .getHandle(id)
+        .terminate('chaos')
+        .catch(() => undefined);
+    } else {
+      await rig.killWorkers();
+      await rig.startWorker();
+    }
+    await sleep(random() * 400);
+  }
+  disturb.stop();
+  for (const vmName of vmNames)
+    await scenario.annotate(vmName, { [switches.unschedulable]: undefined, [switches.migrationStuckAt]: undefined });
+  return operations;
+}
+
+/** One call in twelve of the workers is lost, its answer is, or it comes late. */
+function disturbApi(rig: VmRig, random: () => number): { stop(): void } {
+  const some = (share: number) => (): boolean => random() < share;
+  const rules = [
+    rig.proxy.addRule({ method: '*', times: Infinity, match: some(0.02), action: 'drop-before' }),
+    rig.proxy.addRule({ method: '*', times: Infinity, match: some(0.03), action: 'drop-after' }),
+    rig.proxy.addRule({ method: '*', times: Infinity, match: some(0.03), action: 'delay', delayMs: 700 }),
+    rig.proxy.refuse({ method: '*', match: some(0.01) }, 503, 'ServiceUnavailable'),
+    rig.proxy.refuse({ method: '*', match: some(0.01) }, 429, 'TooManyRequests'),
+  ];
+  return {
+    stop: () => {
+      for (const rule of rules) rule.remove();
+    },
+  };
+}
