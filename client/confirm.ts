@@ -32,3 +32,15 @@ export async function confirmByName(
     throw new CliError({ exit: 'usage', reason: 'NOT_CONFIRMED', message: 'not confirmed, nothing was done' });
   }
 }
+
+/** For what reaches far but can be undone: yes or no. In a script `--yes`; without a terminal and without it, refused. */
+export async function confirmYes(session: Session, question: string, flags: { readonly yes?: boolean }): Promise<void> {
+  if (flags.yes === true) return;
+  if (!session.runtime.canAsk) {
+    throw usageError(`${question}: a confirmation is needed and there is no terminal`, 'add --yes', 'NOT_CONFIRMED');
+  }
+  const answer = await session.runtime.ask(`${question}. Go on? [y/N] `);
+  if (!/^y(es)?$/i.test(answer.trim())) {
+    throw new CliError({ exit: 'usage', reason: 'NOT_CONFIRMED', message: 'not confirmed, nothing was done' });
+  }
+}

@@ -4,13 +4,19 @@ import { registerCompletion } from './commands/completion.ts';
 import { registerConfig } from './commands/config.ts';
 import { registerDoctor } from './commands/doctor.ts';
 import { registerEndpoint } from './commands/endpoint.ts';
+import { registerOp } from './commands/op.ts';
 import { registerOpen } from './commands/open.ts';
+import { registerPower } from './commands/power.ts';
 import { registerSchema } from './commands/schema.ts';
 import { registerTemplate } from './commands/template.ts';
 import { registerVersion } from './commands/version.ts';
+import { registerVm } from './commands/vm.ts';
 
 /** The command tree: one line per noun, in the order of `--help`. */
 export const nouns: readonly Register[] = [
+  registerPower,
+  registerVm,
+  registerOp,
   registerTemplate,
   registerEndpoint,
   registerDoctor,

@@ -1,22 +1,45 @@
+import { vmCoordinatorId, vmOperationId } from '../workflows/contracts/ids.ts';
 import type { Action } from './commands/command.ts';
 import { CliError, usageError } from './errors.ts';
 import { exitCodes } from './exit-codes.ts';
-import type { ExecutionRef } from './gateway.ts';
+import { gatewayReasons, type ExecutionRef } from './gateway.ts';
+import { findOperation } from './op/find.ts';
 import type { Session } from './session.ts';
 import { findTemplate } from './template/find.ts';
+import type { PlaceFlags } from './vm/place.ts';
+import { resolveVm } from './vm/targets.ts';
 
 /** How a name of each kind becomes an execution. A new kind is one more entry. */
-const kinds: Readonly<Record<string, (session: Session, name: string) => Promise<ExecutionRef>>> = {
+const kinds: Readonly<Record<string, (session: Session, name: string, flags: PlaceFlags) => Promise<ExecutionRef>>> = {
+  vm: coordinatorOf,
+  op: async (session, name, flags) => {
+    const { namespace, uid } = await findOperation(session, name, flags);
+    return describe(session, vmOperationId(namespace, uid));
+  },
   template: async (session, name) => (await findTemplate(session, name, {})).execution,
   fleet: async (session, name) => describe(session, name.includes('/') ? name : `template-swap-fleet/${name}`),
   workflow: describe,
 };
 
+/** The coordinator of the VM; its page shows what is active and leads to it. */
+async function coordinatorOf(session: Session, name: string, flags: PlaceFlags): Promise<ExecutionRef> {
+  const vm = await resolveVm(session, name, flags);
+  try {
+    return await describe(session, vmCoordinatorId(vm.namespace, vm.name));
+  } catch (error) {
+    if (!(error instanceof CliError) || error.reason !== gatewayReasons.notFound) throw error;
+    throw error.with({
+      message: `nothing has been done to ${vm.namespace}/${vm.name} lately that Temporal remembers`,
+      next: `vmflow vm get ${vm.name} -n ${vm.namespace}`,
+    });
+  }
+}
+
 async function describe(session: Session, workflowId: string): Promise<ExecutionRef> {
   return (await session.gateway()).describe({ workflowId });
 }
 
-export interface OpenFlags {
+export interface OpenFlags extends PlaceFlags {
   readonly print?: boolean;
 }
 
@@ -25,7 +48,7 @@ export const openInBrowser: Action<OpenFlags> = async (session, [kind = '', name
   const find = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
   if (find === undefined)
     throw usageError(`there is no kind "${kind}" to open`, `kinds: ${Object.keys(kinds).join(', ')}`);
-  const { workflowId, runId } = await find(session, name);
+  const { workflowId, runId } = await find(session, name, flags);
   const link = await session.link(workflowId, runId);
   await session.print({
     kind: 'Link',

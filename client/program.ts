@@ -12,9 +12,9 @@ import { Session } from './session.ts';
 const firstDay = `
 On a first day:
   vmflow doctor                                    is everything there and reachable?
-  vmflow template update rhel9-base --ova FILE     bring a new version of a template
-  vmflow template watch rhel9-base                 see how far it is
-  vmflow template list                             all templates and their versions
+  vmflow vm list                                   VMs of the cluster; stop, start, restart, move VM act on them
+  vmflow op list                                   what is done to them; op watch follows one
+  vmflow template update rhel9-base --ova FILE     bring a new version of a template; template list shows all
   vmflow open template rhel9-base                  the same in the browser`;
 
 /** Runs one command line and answers its exit code. Everything is written through the runtime. */

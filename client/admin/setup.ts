@@ -5,19 +5,13 @@ import { CliError, usageError } from '../errors.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { gatewayReasons, type Gateway } from '../gateway.ts';
 import type { Session } from '../session.ts';
+import { ensureSchedules, scheduleItem, wantedSchedules } from './schedules.ts';
+import type { SetupItem } from './setup-item.ts';
 
 export interface SetupFlags {
   readonly retention?: string;
   readonly timeout?: string;
   readonly dryRun?: boolean;
-}
-
-/** One thing that was looked at: what it was and what it is now. */
-interface SetupItem {
-  readonly what: string;
-  readonly name: string;
-  readonly was: 'present' | 'missing' | 'different';
-  readonly now: string;
 }
 
 const dayMs = 86_400_000;
@@ -34,11 +28,16 @@ export const setup: Action<SetupFlags> = async (session, _args, flags) => {
   const isDryRun = flags.dryRun === true;
   const patience = new Patience(session, parseDuration(flags.timeout ?? '60s', '--timeout'));
   const namespace = await ensureNamespace(session, gateway, retentionDays(flags), isDryRun, patience);
-  const attributes =
-    isDryRun && namespace.was === 'missing'
-      ? Object.keys(wantedAttributes).map((name) => attributeItem(name, 'missing', isDryRun))
-      : await ensureAttributes(gateway, isDryRun, patience);
-  const items = [namespace, ...attributes];
+  const { taskQueue } = await session.settings();
+  const items = [
+    namespace,
+    ...(isDryRun && namespace.was === 'missing'
+      ? everythingMissing(taskQueue.value)
+      : [
+          ...(await ensureAttributes(gateway, isDryRun, patience)),
+          ...(await ensureSchedules(gateway, taskQueue.value, isDryRun)),
+        ]),
+  ];
   await session.print({
     kind: 'SetupResult',
     document: { items },
@@ -54,6 +53,14 @@ export const setup: Action<SetupFlags> = async (session, _args, flags) => {
   });
   return exitCodes.ok.code;
 };
+
+/** What a namespace that isn't there has to be given. */
+function everythingMissing(taskQueue: string): SetupItem[] {
+  return [
+    ...Object.keys(wantedAttributes).map((name) => attributeItem(name, 'missing', true)),
+    ...wantedSchedules(taskQueue).map((schedule) => scheduleItem(schedule, 'missing', true)),
+  ];
+}
 
 function retentionDays(flags: SetupFlags): number {
   const days = parseDuration(flags.retention ?? '30d', '--retention') / dayMs;

@@ -5,9 +5,10 @@ import { addNoun, addVerb, type Run } from './command.ts';
 export function registerAdmin(program: Command, run: Run): void {
   const admin = addNoun(program, 'admin', undefined, 'set up the Temporal namespace');
   addVerb(admin, 'setup', {
-    summary: 'create the namespace and its search attributes; safe to repeat',
+    summary: 'create the namespace, its search attributes and its schedules; safe to repeat',
     examples: ['vmflow admin setup', 'vmflow admin setup --namespace vmflow-test --retention 7d'],
-    exits: ['ok', 'usage', 'denied', 'unreachable', 'timeout'],
+    exits: ['ok', 'usage', 'denied', 'refused', 'unreachable', 'timeout'],
+    notes: 'The schedules start their workflows on the task queue of this command (--task-queue).',
   })
     .option('--retention <duration>', 'how long closed operations are remembered, for a new namespace (default 30d)')
     .option('--timeout <duration>', 'how long to wait until everything can be used (default 60s)')

@@ -1,5 +1,6 @@
 import type { Check } from '../../workflows/contracts/lookup.ts';
 import { transferQueueOf } from '../../workflows/contracts/task-queues.ts';
+import { ensureSchedules } from '../admin/schedules.ts';
 import { wantedAttributes } from '../admin/setup.ts';
 import { formatDuration } from '../durations.ts';
 import { checkEndpoint, endpointNames, exitOfChecks } from '../endpoint/endpoint.ts';
@@ -48,6 +49,14 @@ export const checks: readonly DoctorCheck[] = [
     const names = missing.map(([name]) => name).join(', ');
     return [bad('search attributes', `missing or of another type: ${names}`, 'vmflow admin setup', 'notFound')];
   }),
+  check('schedules', ['namespace'], async (session) => {
+    const { taskQueue } = await session.settings();
+    const found = await ensureSchedules(await session.gateway(), taskQueue.value, true);
+    const wrong = found.filter(({ was }) => was !== 'present');
+    if (wrong.length === 0) return [good('schedules', found.map(({ name }) => name).join(', '))];
+    const detail = wrong.map(({ name, was }) => `${name} is ${was}`).join(', ');
+    return [{ ...bad('schedules', detail, 'vmflow admin setup', 'notFound'), isMinor: true }];
+  }),
   check('control worker', ['namespace'], async (session) => {
     const queue = (await session.settings()).taskQueue.value;
     return [await pollersOf(session, 'control worker', queue, 'workflow')];
@@ -71,7 +80,7 @@ export const checks: readonly DoctorCheck[] = [
     const gateway = await session.gateway();
     const names = await endpointNames(gateway);
     if (names.length === 0)
-      return [bad('endpoints', 'none configured', "add one below vcenters in the workers' vmflow.yaml", 'notFound')];
+      return [bad('endpoints', 'none configured', "add vcenters or a cluster to the workers' vmflow.yaml", 'notFound')];
     const found = await Promise.all(names.map((name) => checkEndpoint(gateway, name, false)));
     return found
       .flat()

@@ -24,7 +24,7 @@ export const listEndpoints: Action<object> = async (session) => {
     names: items.map((row) => row.name),
     ids: items.map((row) => row.name),
   });
-  if (items.length === 0) session.note("the workers' vmflow.yaml names no endpoint; add one below vcenters");
+  if (items.length === 0) session.note("the workers' vmflow.yaml names no endpoint; add vcenters or a cluster");
   return exitCodes.ok.code;
 };
 

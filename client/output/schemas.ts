@@ -115,7 +115,97 @@ const templateRow = z.looseObject({
   link: z.url().optional(),
 });
 
+const operationName = z.looseObject({ name: text, uid: text });
+const operationType = z.enum(['Start', 'Stop', 'Restart', 'Migrate', 'Evict', 'Restore', 'Clone']);
+const vmFacts = {
+  namespace: text,
+  name: text,
+  uid: text,
+  phase: text,
+  runPolicy: text,
+  nodeName: text.optional(),
+  ipAddress: text.optional(),
+  restartPending: z.boolean().optional(),
+  createdAt: time,
+};
+const operationRow = {
+  id: text,
+  namespace: text,
+  name: text,
+  uid: text,
+  vm: text,
+  type: operationType,
+  force: z.boolean().optional(),
+  phase: text,
+  reason: text.optional(),
+  message: text.optional(),
+  progress: text.optional(),
+  seq: count.optional(),
+  supersededBy: operationName.optional(),
+  supersedes: z.array(operationName).optional(),
+  by: text.optional(),
+  why: text.optional(),
+  createdAt: time,
+  endedAt: time.optional(),
+  link: z.url(),
+};
+const operation = {
+  ...operationRow,
+  now: text.optional(),
+  since: time.optional(),
+  deadline: time.optional(),
+  waitingFor: text.optional(),
+  steps: z.array(step),
+  supersedableBy: z.array(text),
+  next: z.array(text),
+};
+const requestResult = z.enum([
+  'created',
+  'in-progress',
+  'already-so',
+  'would-create',
+  'refused',
+  'completed',
+  'failed',
+  'superseded',
+  'cancelled',
+  'reached',
+  'timeout',
+  'interrupted',
+]);
+
 const bodies = {
+  VirtualMachineList: { items: z.array(z.looseObject(vmFacts)) },
+  VirtualMachine: {
+    ...vmFacts,
+    id: text,
+    active: z.array(z.looseObject(operation)),
+    operations: z.array(z.looseObject(operationRow)),
+    next: z.array(text),
+    link: z.url(),
+  },
+  OperationList: { items: z.array(z.looseObject(operationRow)) },
+  Operation: operation,
+  OperationRequestList: {
+    items: z.array(
+      z.looseObject({
+        id: text,
+        namespace: text,
+        vm: text,
+        type: operationType,
+        force: z.boolean().optional(),
+        result: requestResult,
+        operation: operationName.optional(),
+        supersedes: z.array(operationName),
+        vmPhase: text.optional(),
+        reason: text.optional(),
+        message: text.optional(),
+        supersededBy: operationName.optional(),
+        link: z.url().optional(),
+      }),
+    ),
+  },
+  OperationMessageSent: { id: text, namespace: text, name: text, vm: text, message: text, answer: text, link: z.url() },
   TemplateList: { items: z.array(templateRow) },
   TemplateSwap: templateSwap,
   TemplateUpdate: {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createServer } from 'node:net';
+import { Connection, ScheduleClient } from '@temporalio/client';
 import { startTemporal, type TemporalServer } from '../../stack/temporal.ts';
 import { vmflow, type ProcessResult } from './run-process.ts';
 
@@ -16,6 +17,10 @@ before(async () => {
   temporal = await startTemporal({ bare: true, ui: true });
 });
 after(() => temporal.stop());
+
+function connect(): Promise<Connection> {
+  return Connection.connect({ address: temporal.address });
+}
 
 function on(namespace: string, ...argv: readonly string[]): Promise<ProcessResult> {
   const env = {
@@ -64,6 +69,27 @@ test('admin setup makes a namespace usable at once, and is idempotent', async ()
   assert.match(check.stdout, /^ok: Temporal 1\.\d+\.\d+ at 127\.0\.0\.1:\d+, namespace fresh\n$/);
 });
 
+test('admin setup changes schedules of another task queue, and leaves a pause', async () => {
+  await on('fresh', 'admin', 'setup');
+  const schedules = new ScheduleClient({ connection: await connect(), namespace: 'fresh' });
+  const sweep = schedules.getHandle('vmop-sweep');
+  await sweep.pause('maintenance');
+  const wasOf = itemsOf(await on('fresh', 'admin', 'setup', '--task-queue', 'other', '-o', 'json'));
+  assert.deepEqual([wasOf['vmop-sweep'], wasOf['vmop-gc'], wasOf['OpKind']], ['different', 'different', 'present']);
+  const { action, state, policies, spec } = await sweep.describe();
+  assert.deepEqual(
+    [action.workflowType, action.taskQueue, action.workflowId, state.paused, state.note],
+    ['vmopSweep', 'other', 'vmop-sweep', true, 'maintenance'],
+  );
+  assert.deepEqual([policies.overlap, spec.intervals?.[0]?.every], ['SKIP', 30_000]);
+  const gc = await schedules.getHandle('vmop-gc').describe();
+  const next = gc.info.nextActionTimes[0];
+  assert.deepEqual([next?.getUTCHours(), next?.getUTCMinutes(), next?.getUTCSeconds()], [0, 0, 0]);
+  const back = await on('fresh', 'admin', 'setup', '-o', 'json');
+  assert.equal(itemsOf(back)['vmop-gc'], 'different');
+  await schedules.connection.close();
+});
+
 test('admin setup completes a namespace that has no attributes yet', async () => {
   const { exit, stdout, stderr } = await on(temporal.namespace, 'admin', 'setup');
   assert.equal(exit, 0, stderr);
@@ -82,6 +108,7 @@ test('doctor without a worker says what to start and leaves the consequences out
       ['Temporal', true],
       ['namespace', true],
       ['search attributes', true],
+      ['schedules', true],
       ['control worker', false],
       ['transfer worker', false],
       ['Web UI', true],

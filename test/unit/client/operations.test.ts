@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { searchKeys } from '../../../workflows/contracts/attributes.ts';
+import { wantedSchedules } from '../../../client/admin/schedules.ts';
 import { CliError } from '../../../client/errors.ts';
 import { outputKinds } from '../../../client/output/schemas.ts';
 import { swapExecution, swapId, swapLink, swapStatus, withSwap } from './builders.ts';
@@ -22,6 +23,7 @@ const untrusted = {
 function healthy(): FakeGateway {
   const gateway = withSwap(swapExecution(), swapStatus());
   gateway.attributes = allAttributes;
+  gateway.schedules = [...wantedSchedules('vmflow')];
   gateway.answers = {
     worker: { what: 'worker', buildId: 'b1', sdk: '1.24.0', node: '24.21.0', checks: [] },
     endpoints: { what: 'endpoints', endpoints: [endpoint] },
@@ -40,6 +42,7 @@ test('doctor: everything well gives 0', async () => {
       Temporal           ok      1.29.1 at localhost:7233                -
       namespace          ok      vmflow, retention 30 d                  -
       search attributes  ok      all 11                                  -
+      schedules          ok      vmop-sweep, vmop-gc                     -
       control worker     ok      1 on queue vmflow: control@a            -
       transfer worker    ok      1 on queue vmflow-transfer: transfer@a  -
       worker answers     ok      build b1, SDK 1.24.0, Node 24.21.0      -
@@ -78,6 +81,12 @@ const sick: readonly [string, (gateway: FakeGateway) => void, number, RegExp, Re
     (g) => (g.polled = { vmflow: [{ identity: 'a' }] }),
     6,
     /transfer worker {4}FAILED {2}nobody polls task queue "vmflow-transfer"/,
+  ],
+  [
+    'a schedule that is missing and one that is otherwise',
+    (g) => (g.schedules = [{ ...wantedSchedules('other')[0]! }]),
+    3,
+    /schedules .*FAILED {2}vmop-sweep is different, vmop-gc is missing .*vmflow admin setup/,
   ],
   ['a silent worker', (g) => (g.answers = {}), 6, /worker answers {5}FAILED {2}.*is a worker running/, /endpoints/],
   [
@@ -181,6 +190,19 @@ test('admin setup creates what is missing and changes nothing the second time', 
   assert.ok((items as { was: string }[]).every(({ was }) => was === 'present'));
 });
 
+test('admin setup creates the schedules of the task queue and changes those that are otherwise', async () => {
+  const gateway = new FakeGateway();
+  const first = await runCli(['admin', 'setup'], { gateway });
+  assert.match(first.stdout, /schedule {10}vmop-sweep {4}missing {2}created, every 30 s\n/);
+  assert.match(first.stdout, /schedule {10}vmop-gc {7}missing {2}created, daily at 00:00 UTC\n/);
+  assert.deepEqual(gateway.schedules, wantedSchedules('vmflow'));
+  const plan = await runCli(['admin', 'setup', '--task-queue', 'other', '--dry-run'], { gateway });
+  assert.match(plan.stdout, /vmop-gc {7}different {2}would be changed/);
+  assert.deepEqual(gateway.schedules, wantedSchedules('vmflow'));
+  await runCli(['admin', 'setup', '--task-queue', 'other'], { gateway });
+  assert.deepEqual(gateway.schedules, wantedSchedules('other'));
+});
+
 test('admin setup waits until the server has taken it up, and gives up at its time', async () => {
   const gateway = new FakeGateway();
   gateway.knownNamespace = undefined;
@@ -233,7 +255,7 @@ test('open prints the link, and opens it unless only the link is wanted', async 
 test('open names the kinds it knows, and the link when there is no browser', async () => {
   assert.equal(
     errorOf(await runCli(['open', 'constructor', 'x', '-o', 'json'])).hint,
-    'kinds: template, fleet, workflow',
+    'kinds: vm, op, template, fleet, workflow',
   );
   const runtime = { openBrowser: () => Promise.reject(new Error('ENOENT xdg-open')) };
   const { exit, stderr } = await runCli(['open', 'template', 'rhel9-base'], {

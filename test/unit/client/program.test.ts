@@ -12,7 +12,7 @@ test('without an argument it shows the five commands of a first day', async () =
   const { exit, stdout, stderr } = await runCli([]);
   assert.equal(exit, 0);
   assert.equal(stderr, '');
-  for (const command of ['doctor', 'template update', 'template watch', 'template list', 'open template']) {
+  for (const command of ['doctor', 'vm list', 'op list', 'template update', 'open template']) {
     assert.match(stdout.slice(stdout.indexOf('On a first day')), new RegExp(`vmflow ${command}`));
   }
 });

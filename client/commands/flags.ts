@@ -1,0 +1,29 @@
+import type { Command } from 'commander';
+
+/** Flags that several commands share, each with the same words everywhere. */
+
+export function placing(command: Command): Command {
+  return command.option(
+    '-n, --kube-namespace <name>',
+    'Kubernetes namespace (VMFLOW_KUBE_NAMESPACE; default: all, a name is looked for)',
+  );
+}
+
+export function selecting(command: Command): Command {
+  return command
+    .option('-l, --selector <labels>', 'the VMs with these labels, as for kubectl')
+    .option('--all', 'all VMs of the namespace')
+    .option('-A, --all-namespaces', 'with -l or --all: in all namespaces');
+}
+
+export function waitingForEnd(command: Command): Command {
+  return command
+    .option('--wait [phase]', 'block to the end, or with --wait=PHASE to a phase')
+    .option('--timeout <duration>', 'with --wait: stop waiting after this time (exit 124); the work goes on');
+}
+
+export function acting(command: Command): Command {
+  return waitingForEnd(command)
+    .option('--reason <text>', 'why, kept with the operation')
+    .option('--dry-run', 'all checks, no change');
+}
