@@ -18,14 +18,31 @@ export interface WorkerEnvironment {
 
 /** Starts one worker process as an operator would and waits until it polls. */
 export async function startWorker(kind: WorkerKind, options: WorkerEnvironment): Promise<SupervisedProcess> {
-  const entry =
+  return await startOne(kind, `The ${kind} worker`, 'worker started', {
+    ...options,
+    env: { ...(process.env['VMFLOW_TEST_CACHE'] === '0' ? { VMFLOW_MAX_CACHED_WORKFLOWS: '0' } : {}), ...options.env },
+  });
+}
+
+/** Starts a bridge as an operator would and waits until it serves; `/readyz` says when it is ready. */
+export async function startBridge(options: WorkerEnvironment): Promise<SupervisedProcess> {
+  return await startOne('bridge', 'The bridge', 'bridge started', options);
+}
+
+async function startOne(
+  entry: WorkerKind | 'bridge',
+  name: string,
+  ready: string,
+  options: WorkerEnvironment,
+): Promise<SupervisedProcess> {
+  const path =
     options.build === undefined
-      ? fileURLToPath(new URL(`../../workers/${kind}.ts`, import.meta.url))
-      : `${options.build}/workers/${kind}.js`;
+      ? fileURLToPath(new URL(`../../workers/${entry}.ts`, import.meta.url))
+      : `${options.build}/workers/${entry}.js`;
   return await startProcess({
-    name: `The ${kind} worker`,
+    name,
     command: process.execPath,
-    args: [entry],
+    args: [path],
     env: {
       ...process.env,
       TEMPORAL_ADDRESS: options.address,
@@ -33,10 +50,9 @@ export async function startWorker(kind: WorkerKind, options: WorkerEnvironment):
       VMFLOW_CONFIG: options.configPath,
       VMFLOW_TASK_QUEUE: options.taskQueue,
       VMFLOW_HEALTH_ADDRESS: '127.0.0.1:0',
-      ...(process.env['VMFLOW_TEST_CACHE'] === '0' ? { VMFLOW_MAX_CACHED_WORKFLOWS: '0' } : {}),
       ...options.env,
     },
-    ready: (line) => line.includes('"msg":"worker started"'),
+    ready: (line) => line.includes(`"msg":"${ready}"`),
     readyWithinMs: 60_000,
     ...(options.logFile === undefined ? {} : { logFile: options.logFile }),
   });

@@ -13,6 +13,8 @@ export interface WebhookServer {
   readonly port: number;
   /** New connections are served with this; those that exist go on. */
   use(certificate: KeyAndCertificate): void;
+  /** From now on each answer is the last one of its connection: the next request goes to whoever is there then. */
+  drain(): void;
   /** Answers what is under way, then ends. */
   close(): Promise<void>;
 }
@@ -37,7 +39,9 @@ const ourShare = 0.75;
 /** Serves `POST /admit` over TLS. */
 export async function serveWebhook(options: WebhookOptions): Promise<WebhookServer> {
   const { address, certificate } = options;
+  let isDraining = false;
   const server = createServer(tlsOf(certificate), (request, response) => {
+    if (isDraining) response.setHeader('connection', 'close');
     answer(options, request, response).catch((error: unknown) => {
       options.log.warn({ error: causeOf(error) }, 'A request to the webhook failed');
       response.destroy();
@@ -51,6 +55,7 @@ export async function serveWebhook(options: WebhookOptions): Promise<WebhookServ
   return {
     port: (server.address() as AddressInfo).port,
     use: (next) => server.setSecureContext(tlsOf(next)),
+    drain: () => (isDraining = true),
     close: () => closed(server),
   };
 }

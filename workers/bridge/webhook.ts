@@ -10,8 +10,6 @@ import { IdentityKeeper, type KeeperTimes } from './identity-keeper.ts';
 import { ensureConfiguration, type WebhookTarget } from './webhook-configuration.ts';
 import { serveWebhook } from './webhook-server.ts';
 
-const drainMs = 3_000;
-
 type WebhookConfig = NonNullable<ConfigFile['webhook']>;
 
 export interface RunningWebhook {
@@ -27,7 +25,7 @@ export async function startWebhook(
   { cluster: access = { requestTimeoutMs: 10_000 }, webhook }: Pick<ConfigFile, 'cluster' | 'webhook'>,
   log: WorkerLog,
   onRejection: (incumbent: OperationKind, newcomer: OperationKind) => void,
-  times?: Partial<KeeperTimes>,
+  { drainMs = 2_000, ...times }: Partial<KeeperTimes> & { readonly drainMs?: number } = {},
 ): Promise<RunningWebhook | undefined> {
   if (webhook === undefined) {
     log.warn(
@@ -63,7 +61,7 @@ export async function startWebhook(
     publish: (trust) =>
       ensureConfiguration(cluster, { target, timeoutSeconds, ...(trust === undefined ? {} : { trust }) }),
     use: (identity) => server.use(identity),
-    ...(times === undefined ? {} : { times }),
+    times,
   });
   return {
     port: server.port,
@@ -71,7 +69,8 @@ export async function startWebhook(
     certificateEndsAt: () => keeper.endsAt,
     async stop() {
       // Whoever spreads requests over several bridges learns of our end by and by.
-      if (webhook.url === undefined) await sleep(drainMs);
+      server.drain();
+      await sleep(drainMs);
       await keeper.stop();
       await server.close();
       await cluster.close();
