@@ -48,7 +48,7 @@ export function createControls(cluster: Cluster, cache: ObjectCache, waiting: Wa
       return await waitForVm(
         namespace,
         name,
-        (now) => now.uid === uid && isSettled(now),
+        (now) => now.uid === uid && now.object.status !== undefined && isSettled(now),
         vm.timeoutMs ?? defaults.settleMs,
       );
     },

@@ -46,6 +46,19 @@ function phaseWith(instance: KubeObject): VmPhase {
   }
 }
 
+/** Phases in which an instance runs. */
+const running: readonly VmPhase[] = ['Running', 'Migrating', 'Pause'];
+
+/**
+ * Nobody may take a new instance for the one that the VM's status still says is running: where there is none, the status says so
+ * before one is made.
+ */
+export const statusBeforeCreation: Rule = (world) => {
+  const { vm, instance } = world;
+  const isLate = vm !== undefined && instance === undefined && running.includes(vmStatus(vm).phase ?? 'Pending');
+  return isLate ? vmStatusRule(world) : undefined;
+};
+
 export const vmStatusRule: Rule = (world) => {
   const { vm, instance } = world;
   if (vm === undefined) return undefined;
@@ -91,7 +104,7 @@ type Wanted = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 /** Ours as they are to be, with those of others as they are. A time moves with status or reason. */
 function conditionsOf(world: World, vm: KubeObject, phase: VmPhase): readonly Condition[] {
   const before = vmStatus(vm).conditions ?? [];
-  const wanted = [running(phase), migratable(world), ...migrating(world, phase)];
+  const wanted = [runningCondition(phase), migratable(world), ...migrating(world, phase)];
   const ours = wanted.map((next) => {
     const last = before.find(({ type }) => type === next.type);
     const isSame = last?.status === next.status && last.reason === next.reason;
@@ -101,8 +114,8 @@ function conditionsOf(world: World, vm: KubeObject, phase: VmPhase): readonly Co
   return [...ours, ...before.filter(({ type }) => !types.includes(type))];
 }
 
-function running(phase: VmPhase): Wanted {
-  const runs = phase === 'Running' || phase === 'Migrating' || phase === 'Pause';
+function runningCondition(phase: VmPhase): Wanted {
+  const runs = running.includes(phase);
   return { type: 'Running', status: runs ? 'True' : 'False', reason: runs ? 'Running' : 'NotRunning', message: '' };
 }
 
@@ -114,7 +127,7 @@ function migratable({ behaviour }: World): Wanted {
 
 /** Only where something runs that could move. */
 function migrating({ instance, migrations, behaviour }: World, phase: VmPhase): readonly Wanted[] {
-  if (instance === undefined || !['Running', 'Migrating', 'Pause'].includes(phase)) return [];
+  if (instance === undefined || !running.includes(phase)) return [];
   const type = 'Migrating';
   if (isTransferring(instance)) return [{ type, status: 'True', reason: 'InProgress', message: 'memory is copied' }];
   if (migrations.some((migration) => !isOver(migration)))

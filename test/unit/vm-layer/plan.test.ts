@@ -126,6 +126,11 @@ const rows: readonly (readonly [title: string, move: string, world: World])[] = 
 
 for (const [title, move, underneath] of rows) test(title, () => assert.equal(inWords(plan(underneath)), move));
 
+test('a status that still says Running is corrected before a new instance is made', () => {
+  const vmThatRan = vm({ status: { phase: 'Running' } });
+  assert.equal(inWords(plan(world({ vm: vmThatRan, machine: asked([start]) }))), 'patch vm: it is Starting');
+});
+
 const shown = (underneath: World): World => {
   // What the rules have to say about the status is written first, so that nothing but time can move them.
   let now = underneath;
