@@ -1,16 +1,18 @@
 import { join } from 'node:path';
 import type { Exit } from './processes.ts';
 import { sampleDisk, sampleOva } from './sample-ova.ts';
+import { sampleVms } from './sample-vms.ts';
 import { startStack } from './stack.ts';
 
 /** `npm run dev`: a living installation to look at, until Ctrl-C. */
 console.error(
-  'Starting Temporal with its Web UI, a vCenter simulator and both workers (the first time the tools are built: about 4 minutes).',
+  'Starting Temporal with its Web UI, a vCenter simulator, a Kubernetes API with a VM layer, workers and bridge (the first time the tools are built: about 9 minutes).',
 );
 const stack = await startStack({ wellKnownPorts: true });
 const { bytes, origin } = await sampleDisk(join(stack.dir, 'disk'));
 const first = await sampleOva(join(stack.dir, 'ova', 'rescue-1.0.ova'), '1.0', bytes);
 const second = await sampleOva(join(stack.dir, 'ova', 'rescue-2.0.ova'), '2.0', bytes);
+const { namespace: vms } = await sampleVms(stack);
 const prefix = `TEMPORAL_ADDRESS=${stack.temporal.address} VMFLOW_UI_URL=${stack.temporal.uiUrl ?? ''} npx vmflow`;
 
 console.log(`
@@ -19,6 +21,8 @@ Everything is up.
   Web UI      ${stack.temporal.uiUrl ?? ''}/namespaces/${stack.temporal.namespace}/workflows
   Temporal    ${stack.temporal.address}, namespace ${stack.temporal.namespace}
   vCenter     ${stack.vcsim.url} (simulator), called "main" by the workers
+  Kubernetes  ${stack.kubernetes.url}, KUBECONFIG=${stack.kubernetes.kubeconfig('operator')}
+              VMs web-1, web-2 (running), db-1 (stopped), deaf-1 (ignores a shutdown) in namespace ${vms}
   OVAs        ${first.path}
               ${second.path}
               (${origin})
@@ -32,6 +36,12 @@ Try, in another terminal:
   vmflow template get rescue
   vmflow template rollback rescue
 
+  vmflow vm list -n ${vms}
+  vmflow start db-1 -n ${vms} --wait
+  vmflow move web-1 -n ${vms} --wait
+  vmflow stop deaf-1 -n ${vms}; vmflow stop deaf-1 -n ${vms} --force --yes --wait
+  vmflow op list -n ${vms}
+
 Ctrl-C ends all of it.`);
 
 const stopped = new Promise<undefined>((resolve) => {
@@ -41,6 +51,8 @@ const stopped = new Promise<undefined>((resolve) => {
 const parts = new Map<string, Promise<Exit>>([
   ['Temporal', stack.temporal.exited()],
   ['the vCenter simulator', stack.vcsim.exited],
+  ['the bridge', stack.bridge.exited],
+  ['the VM layer', stack.vmLayer.exited],
   ...[...stack.workers].map(([kind, worker]): [string, Promise<Exit>] => [`the ${kind} worker`, worker.exited]),
 ]);
 const ended = [...parts].map(async ([name, exited]) => {

@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { startFaultProxy, type FaultProxy } from '../sim/fault-proxy.ts';
-import { startWorker, type WorkerKind } from '../support/workers.ts';
-import { freePort, type SupervisedProcess } from './processes.ts';
+import { fileURLToPath } from 'node:url';
+import { startBridge, startWorker, type WorkerEnvironment, type WorkerKind } from '../support/workers.ts';
+import { startKubernetes, type KubernetesUnderTest } from './kubernetes.ts';
+import { freePort, startProcess, type SupervisedProcess } from './processes.ts';
 import { startTemporal, type TemporalServer } from './temporal.ts';
 import { startVcsim, type Vcsim } from './vcsim.ts';
 
@@ -16,10 +18,14 @@ export interface StackOptions {
   readonly proxied?: boolean;
 }
 
-/** The whole installation on one machine: Temporal with Web UI, a vCenter simulator, both workers. */
+/** The whole installation on one machine: Temporal with Web UI, a vCenter simulator, a Kubernetes API, workers and bridge. */
 export interface Stack {
   readonly temporal: TemporalServer;
   readonly vcsim: Vcsim;
+  readonly kubernetes: KubernetesUnderTest;
+  /** Plays KubeVirt and the controller of VMs on the Kubernetes API. */
+  readonly vmLayer: SupervisedProcess;
+  readonly bridge: SupervisedProcess;
   readonly proxy?: FaultProxy;
   readonly workers: ReadonlyMap<WorkerKind, SupervisedProcess>;
   readonly dir: string;
@@ -36,30 +42,48 @@ export async function startStack({ wellKnownPorts, proxied = false }: StackOptio
   await mkdir(join(dir, 'ova'));
   const port = wellKnownPorts ? await preferred(7233) : await freePort();
   const uiPort = wellKnownPorts ? await preferred(8233) : await freePort();
-  const [temporal, vcsim] = await Promise.all([
+  const [temporal, vcsim, kubernetes] = await Promise.all([
     startTemporal({ ui: true, port, uiPort, dbFile: join(dir, 'temporal.db') }),
     startVcsim({ password, inventory: { vm: 2 } }),
+    startKubernetes(),
   ]);
   const proxy = proxied ? await startFaultProxy({ target: vcsim.url }) : undefined;
   const configPath = join(dir, 'vmflow.yaml');
   const secret = join(dir, 'vcenter-password');
   await writeFile(secret, password, { mode: 0o600 });
-  await writeFile(configPath, configFor({ user: vcsim.username, ...(proxy ?? vcsim) }, secret, join(dir, 'cache')));
+  const webhookPort = await freePort();
+  await writeFile(
+    configPath,
+    stringify({
+      ...configFor({ user: vcsim.username, ...(proxy ?? vcsim) }, secret, join(dir, 'cache')),
+      cluster: { kubeconfig: kubernetes.kubeconfig('vmflow') },
+      webhook: { listen: `127.0.0.1:${webhookPort}`, url: `https://127.0.0.1:${webhookPort}/admit` },
+    }),
+  );
+  const ours: WorkerEnvironment = {
+    address: temporal.address,
+    namespace: temporal.namespace,
+    taskQueue: 'vmflow',
+    configPath,
+  };
   const workers = new Map<WorkerKind, SupervisedProcess>();
   const start = async (kind: WorkerKind): Promise<SupervisedProcess> => {
-    const worker = await startWorker(kind, {
-      address: temporal.address,
-      namespace: temporal.namespace,
-      taskQueue: 'vmflow',
-      configPath,
-    });
+    const worker = await startWorker(kind, ours);
     workers.set(kind, worker);
     return worker;
   };
-  await Promise.all([start('control'), start('transfer')]);
+  const [, , bridge, vmLayer] = await Promise.all([
+    start('control'),
+    start('transfer'),
+    startBridge(ours),
+    startVmLayer(kubernetes),
+  ]);
   return {
     temporal,
     vcsim,
+    kubernetes,
+    vmLayer,
+    bridge,
     ...(proxy === undefined ? {} : { proxy }),
     workers,
     dir,
@@ -71,8 +95,9 @@ export async function startStack({ wellKnownPorts, proxied = false }: StackOptio
     },
     startWorker: start,
     async stop() {
-      await Promise.all([...workers.values()].map((worker) => worker.stop(5_000)));
+      await Promise.all([...workers.values(), bridge, vmLayer].map((worker) => worker.stop(5_000)));
       await proxy?.stop();
+      await kubernetes.stop();
       await vcsim.stop();
       await temporal.stop();
       await rm(dir, { recursive: true, force: true });
@@ -84,12 +109,29 @@ function configFor(
   vcenter: { url: string; user: string; sha256: string },
   passwordFile: string,
   cacheDir: string,
-): string {
-  return stringify({
+): object {
+  return {
     vcenters: {
       main: { url: vcenter.url, user: vcenter.user, passwordFile, tls: { mode: 'thumbprint', sha256: vcenter.sha256 } },
     },
     cacheDir,
+  };
+}
+
+async function startVmLayer(kubernetes: KubernetesUnderTest): Promise<SupervisedProcess> {
+  return await startProcess({
+    name: 'The VM layer',
+    command: process.execPath,
+    args: [fileURLToPath(new URL('../sim/vm-layer/main.ts', import.meta.url))],
+    // Slow enough to be seen.
+    env: {
+      ...process.env,
+      KUBECONFIG: kubernetes.kubeconfig('vmLayer'),
+      VM_LAYER_BOOT_DELAY: '1s',
+      VM_LAYER_GUEST_SHUTDOWN_DELAY: '2s',
+      VM_LAYER_MIGRATION_DELAY: '1s',
+    },
+    ready: (line) => line.includes('VM layer ready'),
   });
 }
 

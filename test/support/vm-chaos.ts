@@ -4,6 +4,7 @@ import { vmopOf, type Vmop } from '../../activities/vmop/objects.ts';
 import { vmCoordinatorId, vmOperationId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import type { VmopType } from '../../workflows/contracts/vmop.ts';
+import { superseders } from '../../workflows/domain/vmop/matrix.ts';
 import { switches } from '../sim/vm-layer/switches.ts';
 import { completedOf, type OperationUnderTest, type VmRig, type VmScenario } from './vm-rig.ts';
 
@@ -46,8 +47,11 @@ export class OperationHistory {
     return this.#problems;
   }
 
-  last(uid: string): Vmop | undefined {
-    return this.#seen.get(uid)?.at(-1)?.vmop;
+  newestActive(vmName: string): Vmop | undefined {
+    return [...this.#seen.values()]
+      .map((sightings) => sightings.at(-1)?.vmop)
+      .filter((vmop) => vmop !== undefined && vmop.ref.vmName === vmName && !vmop.isTerminal && !vmop.isDeleting)
+      .at(-1);
   }
 
   stop(): void {
@@ -74,7 +78,12 @@ export class OperationHistory {
   }
 }
 
-const kinds: readonly { readonly type: VmopType; readonly force?: true }[] = [
+interface Kind {
+  readonly type: VmopType;
+  readonly force?: boolean;
+}
+
+const all: readonly Kind[] = [
   { type: 'Start' },
   { type: 'Stop' },
   { type: 'Stop', force: true },
@@ -84,27 +93,47 @@ const kinds: readonly { readonly type: VmopType; readonly force?: true }[] = [
   { type: 'Evict' },
 ];
 
+type Pick = <T>(list: readonly T[]) => T | undefined;
+
+/** Mostly what has a chance: something that takes over, or something that fits the VM. Now and then anything. */
+function nextKind(
+  scenario: VmScenario,
+  vmName: string,
+  history: OperationHistory,
+  random: () => number,
+  pick: Pick,
+): Kind {
+  const anything = pick(all) ?? { type: 'Stop' };
+  const dice = random();
+  if (dice < 0.15) return anything;
+  const active = history.newestActive(vmName);
+  if (active !== undefined) return pick(superseders(active.ref)) ?? anything;
+  if (scenario.look(vmName)?.phase === 'Stopped') return { type: 'Start' };
+  return pick(all.filter(({ type }) => type !== 'Start')) ?? anything;
+}
+
 /** Makes a mess of a namespace for a while, always in the same order for the same seed. */
 export async function makeAMess(
   rig: VmRig,
   scenario: VmScenario,
   vmNames: readonly string[],
+  history: OperationHistory,
   actions: number,
   random: () => number,
 ): Promise<OperationUnderTest[]> {
   const operations: OperationUnderTest[] = [];
-  const pick = <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)];
+  const pick: Pick = (list) => list[Math.floor(random() * list.length)];
   const disturb = disturbApi(rig, random);
   for (let n = 0; n < actions; n++) {
     const vmName = pick(vmNames) ?? '';
     const dice = random();
-    const kind = pick(kinds) ?? { type: 'Stop' };
+    const kind = nextKind(scenario, vmName, history, random, pick);
     const victim = pick(operations.filter(({ created }) => created.ref.vmName === vmName));
     if (dice < 0.62) {
       const operation = await scenario.op(kind.type, vmName, {
         unseen: true,
         name: `op-${String(n).padStart(3, '0')}`,
-        ...(kind.force === undefined ? {} : { force: true }),
+        ...(kind.force === undefined ? {} : { force: kind.force }),
       });
       operations.push(operation);
       void operation.submit().catch(() => undefined); // as a bridge would: the sweep does the rest

@@ -45,5 +45,8 @@ export const budgets = {
 /** A coordinator with nothing to do closes after this time; the next operation starts a new one. */
 export const coordinatorIdle = '10m';
 
+/** How long a coordinator waits before it tries again what the cluster refused. */
+export const troublePause = '30s';
+
 /** How many UIDs a coordinator remembers, so that a repeat is recognised. */
 export const remembered = 256;

@@ -6,17 +6,19 @@ export function coordinatorStatus(
   { namespace, vmName }: { readonly namespace: string; readonly vmName: string },
   active: readonly ActiveOperation[],
   since: string,
+  trouble?: string,
 ): CoordinatorStatus {
   const newest = active.at(-1);
   return {
     kind: 'vm-coordinator',
     id: workflowInfo().workflowId,
     status: newest === undefined ? 'Idle' : 'Active',
-    reason: newest === undefined ? 'NothingActive' : `${newest.type}Active`,
+    reason: trouble !== undefined ? 'Trouble' : newest === undefined ? 'NothingActive' : `${newest.type}Active`,
     message:
-      newest === undefined
+      trouble ??
+      (newest === undefined
         ? `no operation on ${namespace}/${vmName} is active`
-        : `${inWords(newest)} (${newest.name}) on ${namespace}/${vmName} is active`,
+        : `${inWords(newest)} (${newest.name}) on ${namespace}/${vmName} is active`),
     since,
     ...(newest === undefined ? {} : { waitingFor: 'far-side' }),
     steps: active.map(({ name, uid, type, force, seq, stage }) => ({

@@ -10,8 +10,10 @@ import {
   defineSignal,
   defineUpdate,
   getExternalWorkflowHandle,
+  isCancellation,
   setCurrentDetails,
   setHandler,
+  sleep,
   startChild,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -42,7 +44,7 @@ import { problemWithRequest } from '../domain/vmop/vm-request.ts';
 import { longestAttribute } from '../shared/attributes.ts';
 import { failure, knownFailure } from '../shared/failures.ts';
 import { control, oneLine } from '../shared/proxies.ts';
-import { budgets, coordinatorIdle } from './budgets.ts';
+import { budgets, coordinatorIdle, troublePause } from './budgets.ts';
 import { coordinatorDetails, coordinatorStatus } from './coordinator-status.ts';
 import { Ledger } from './coordinator-state.ts';
 import { answerRequest } from './request.ts';
@@ -66,6 +68,8 @@ class Coordinator {
   readonly #ledger: Ledger;
   readonly #since = new Date(Date.now()).toISOString();
   #isReady: boolean;
+  /** What keeps it from deciding. */
+  #trouble: string | undefined;
   /** Requests of people are answered one after the other: two equal ones make one operation. */
   #requests: Promise<unknown> = Promise.resolve();
 
@@ -81,8 +85,7 @@ class Coordinator {
     for (;;) {
       const next = this.#ledger.queued;
       if (next !== undefined) {
-        await this.#decide(next);
-        this.#show();
+        await this.#decideInTheEnd(next);
         continue;
       }
       const isIdle = this.#ledger.active.length === 0;
@@ -104,12 +107,41 @@ class Coordinator {
   }
 
   async #rebuild(): Promise<void> {
+    for (;;) {
+      try {
+        await this.#findActive();
+        return;
+      } catch (err) {
+        if (isCancellation(err)) throw err;
+        this.#trouble = `the active operations can't be read: ${knownFailure(err).message}`;
+        this.#show();
+        await sleep(troublePause, { summary: oneLine(this.#trouble) });
+      }
+    }
+  }
+
+  async #findActive(): Promise<void> {
     const { operations, highestSeq } = await control<VmopActivities>(
       budgets.listActive,
       `find the active operations of ${this.#vm.vmName}`,
     ).listActiveVmops(this.#vm);
     this.#ledger.adopt(operations, highestSeq);
     this.#isReady = true;
+    this.#trouble = undefined;
+  }
+
+  /** What the cluster refuses for good, such as a missing right, may be mended by a person: nothing is lost until then. */
+  async #decideInTheEnd(next: ActiveOperation): Promise<void> {
+    try {
+      await this.#decide(next);
+      this.#trouble = undefined;
+    } catch (err) {
+      if (isCancellation(err)) throw err;
+      this.#trouble = `${next.name} can't be decided: ${knownFailure(err).message}`;
+      this.#show();
+      await sleep(troublePause, { summary: oneLine(this.#trouble) });
+    }
+    this.#show();
   }
 
   /** Judges one newcomer against what is active and starts its workflow with the verdict. */
@@ -134,6 +166,8 @@ class Coordinator {
       ...(intake.vm === undefined ? {} : { vmUid: intake.vm.uid }),
     });
     if (!isStarted && (again || deleted)) await this.#closeOrphan(op, verdict);
+    const wasDeletedMeanwhile = verdict.kind !== 'deleted' && this.#ledger.get(op.uid)?.deleted === true;
+    if (isStarted && wasDeletedMeanwhile) await this.#signal(next, { kind: 'deleted' });
   }
 
   #verdict(next: ActiveOperation, intake: IntakeResult): Verdict {
@@ -342,7 +376,7 @@ class Coordinator {
   }
 
   #status(): CoordinatorStatus {
-    return coordinatorStatus(this.#vm, this.#ledger.active, this.#since);
+    return coordinatorStatus(this.#vm, this.#ledger.active, this.#since, this.#trouble);
   }
 
   #show(): void {

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { resources } from '../../../activities/kubernetes/resources.ts';
 import { changeRequests, type Vmop } from '../../../activities/vmop/objects.ts';
 import { vmopKeys } from '../../../workflows/contracts/vmop.ts';
+import { delayAnnotations } from '../../sim/vm-layer/switches.ts';
 import type { AuditEvent } from '../../stack/kubernetes-audit.ts';
 import { makeAMess, OperationHistory, randomFrom } from '../../support/vm-chaos.ts';
 import { completedOf, VmRig, type OperationUnderTest, type VmScenario } from '../../support/vm-rig.ts';
@@ -12,6 +13,13 @@ const given = process.env['VMFLOW_TEST_SEED'];
 const seeds = given === undefined ? [1, 2, 3] : given.split(',').map(Number);
 const actions = 60;
 const vmNames = ['a', 'b', 'c', 'd'];
+
+/** So that operations meet. */
+const slow = {
+  [delayAnnotations.bootDelay]: '1500ms',
+  [delayAnnotations.guestShutdownDelay]: '2s',
+  [delayAnnotations.migration]: '800ms',
+};
 
 /** Random operations, deletions, kills, terminations and faults of the API; the same ones for the same seed. */
 let rig: VmRig;
@@ -28,10 +36,12 @@ for (const seed of seeds) {
     const random = randomFrom(seed);
     const scenario = await rig.scenario();
     await Promise.all(
-      vmNames.map((name) => scenario.vm(name, { runPolicy: 'Manual', running: random() < 0.5, timeoutMs: 30_000 })),
+      vmNames.map((name) =>
+        scenario.vm(name, { runPolicy: 'Manual', running: random() < 0.5, annotations: slow, timeoutMs: 30_000 }),
+      ),
     );
     const history = new OperationHistory(scenario);
-    const operations = await makeAMess(rig, scenario, vmNames, actions, random);
+    const operations = await makeAMess(rig, scenario, vmNames, history, actions, random);
     await allEnd(scenario);
     history.stop();
     t.diagnostic(`ends: ${JSON.stringify(endsOf(await scenario.operations()))}`);

@@ -188,6 +188,23 @@ describe('operations of their own', { concurrency: true }, () => {
     assert.deepEqual(await names(two), kept);
   });
 
+  test('a right that is missing keeps the coordinator waiting, not dying: it goes on when the right is there', async () => {
+    const scenario = await rig.scenario();
+    await scenario.vm('a', { running: true });
+    const refusal = rig.proxy.refuse(
+      { method: `patch ${resources.vmop.plural}`, match: ({ path }) => path.includes(`/${scenario.namespace}/`) },
+      403,
+    );
+    const stop = await scenario.op('Stop', 'a');
+    const waiting = await waitFor('the trouble to be told', async () => {
+      const status = await scenario.coordinatorStatus('a');
+      return status.reason === 'Trouble' ? status : undefined;
+    });
+    assert.match(waiting.message, /can't be decided: .*patch VirtualMachineOperation/);
+    refusal.remove();
+    assert.equal(await stop.ends(60_000), 'Completed/OperationCompleted');
+  });
+
   test('restore and clone say that they are not supported yet', async () => {
     const scenario = await rig.scenario();
     await scenario.vm('a', { runPolicy: 'Manual' });
