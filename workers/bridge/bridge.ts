@@ -27,12 +27,7 @@ async function runBridge(): Promise<void> {
   try {
     const vmops = cluster.watch(resources.vmop);
     const coordinators = temporalCoordinators(temporal.client, settings.taskQueue);
-    const intake = new Intake({ watch: vmops, coordinators, log });
-    try {
-      await serveUntil(told, { settings, file, vmops, intake, log });
-    } finally {
-      await intake.stop();
-    }
+    await serveUntil(told, { settings, file, vmops, intake: new Intake({ watch: vmops, coordinators, log }), log });
   } finally {
     await cluster.close();
     await temporal.close();
@@ -72,7 +67,7 @@ async function serveUntil(told: Promise<NodeJS.Signals>, { settings, file, vmops
   } finally {
     isStopping = true;
     stopCounting();
-    await webhook?.stop();
+    await Promise.all([intake.stop(), webhook?.stop()]);
     await health.close();
   }
 }
