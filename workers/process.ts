@@ -2,7 +2,13 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { Client } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
+import {
+  NativeConnection,
+  Runtime,
+  Worker,
+  type NativeConnectionOptions,
+  type WorkerOptions,
+} from '@temporalio/worker';
 import { FailureMapper } from '../activities/failures.ts';
 import {
   createControlActivities,
@@ -45,7 +51,7 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
   const config = await loadConfig(settings.configPath);
   for (const warning of await secretFileWarnings(config.file)) log.warn(warning);
   const { connectionOptions, namespace } = loadClientConnectConfig();
-  const connection = await NativeConnection.connect(connectionOptions);
+  const connection = await connectTo(connectionOptions);
   const vsphere = createVSphere({ allowInsecureTls: settings.allowInsecureTls, log });
   const cluster = config.file.cluster === undefined ? undefined : createCluster({ ...config.file.cluster, log });
   const liveness = new ConnectionLiveness(connection);
@@ -108,6 +114,8 @@ function waiterOptions(settings: WorkerSettings, deps: ActivityDeps): Omit<Worke
 function commonOptions(settings: WorkerSettings): Partial<WorkerOptions> {
   return {
     identity: settings.identity,
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- shown by vmflow version; its successor turns versioning on
+    buildId: settings.buildId,
     shutdownGraceTime: shutdown.grace,
     shutdownForceTime: shutdown.force,
     maxHeartbeatThrottleInterval: heartbeatThrottle,
@@ -137,6 +145,22 @@ async function optionsOf(
     workflowBundle: { codePath: await workflowBundlePath() },
     ...(settings.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: settings.maxCachedWorkflows }),
   };
+}
+
+/** A worker without its server says where it looked, and leaves the next try to its supervisor. */
+async function connectTo(options: NativeConnectionOptions): Promise<NativeConnection> {
+  try {
+    return await NativeConnection.connect(options);
+  } catch (cause) {
+    const address = options.address ?? '127.0.0.1:7233';
+    const text = cause instanceof Error ? cause.message : String(cause);
+    // The core describes its whole chain of causes; the last one is what people know.
+    const why = /message: "([^"]+)"/.exec(text)?.[1] ?? text;
+    throw new Error(
+      `can't reach Temporal at ${address}: ${why}; is the server running, and are TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and the TLS settings right?`,
+      { cause },
+    );
+  }
 }
 
 async function freePort(): Promise<number> {
