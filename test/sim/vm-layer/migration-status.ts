@@ -4,7 +4,7 @@ import { instanceStatus, migrationStatus, type Condition, type MigrationStatus }
 import type { MigrationPhase } from './switches.ts';
 import type { SimNode } from './types.ts';
 
-/** Progress is written in steps of 10 %, no more often than this. */
+/** Progress is shown in tenths of the whole time, no more often than this: each step is a write. */
 const shortestStepMs = 200;
 
 export function isOver(migration: KubeObject): boolean {
@@ -62,8 +62,10 @@ export function ended(world: World, migration: KubeObject, failure?: string, isA
 export function progressLook({ behaviour }: World, phase: string): Move {
   const totalMs = behaviour.delays.migration.Running ?? 0;
   if (phase !== 'Running' || totalMs === 0 || behaviour.value('migrationProgress') !== undefined) return undefined;
-  return { afterMs: Math.max(totalMs / 10, shortestStepMs) };
+  return { afterMs: stepMs(totalMs) };
 }
+
+const stepMs = (totalMs: number): number => Math.max(totalMs / 10, shortestStepMs);
 
 /** Percent of the memory. Before the end never all of it. */
 function copied(world: World, { metadata }: KubeObject): number {
@@ -71,7 +73,8 @@ function copied(world: World, { metadata }: KubeObject): number {
   if (fixed !== undefined) return Number(fixed);
   const totalMs = world.behaviour.delays.migration.Running ?? 0;
   if (totalMs === 0) return 0;
-  return Math.min(90, Math.floor((world.elapsed(phaseClock('Running', metadata.uid)) / totalMs) * 10) * 10);
+  const steps = Math.floor(world.elapsed(phaseClock('Running', metadata.uid)) / stepMs(totalMs));
+  return Math.min(90, Math.round((steps * stepMs(totalMs) * 100) / totalMs));
 }
 
 /** Runs while a migration is in the phase. */

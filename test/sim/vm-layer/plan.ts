@@ -3,7 +3,7 @@ import { migrations } from './migration.ts';
 import { firstOf, type Move, type Rule, type World } from './moves.ts';
 import { formerVm, machineOfVm, vmDeletion, vmProtection } from './ownership.ts';
 import { alwaysOff, endedByItself, firstEntry, instanceCreation, requestAnnotations } from './power.ts';
-import { printableStatus, statusBeforeCreation, vmStatusRule } from './vm-status.ts';
+import { printableStatus, statusFirst, vmStatusRule } from './vm-status.ts';
 
 /** In the order in which they act. The VM's status comes last: it shows what is there when nothing more is to be done at once. */
 const rules: readonly Rule[] = [
@@ -17,7 +17,7 @@ const rules: readonly Rule[] = [
   endedByItself,
   requestAnnotations,
   firstEntry,
-  statusBeforeCreation,
+  statusFirst,
   instanceCreation,
   boot,
   pause,

@@ -50,12 +50,14 @@ function phaseWith(instance: KubeObject): VmPhase {
 const running: readonly VmPhase[] = ['Running', 'Migrating', 'Pause'];
 
 /**
- * Nobody may take a new instance for the one that the VM's status still says is running: where there is none, the status says so
- * before one is made.
+ * What must not be seen together: a status that says Running and a new instance, which nobody may take for the one that runs; or
+ * one that says Migrating and a migration that is over. In these cases the status is written first.
  */
-export const statusBeforeCreation: Rule = (world) => {
+export const statusFirst: Rule = (world) => {
   const { vm, instance } = world;
-  const isLate = vm !== undefined && instance === undefined && running.includes(vmStatus(vm).phase ?? 'Pending');
+  if (vm === undefined) return undefined;
+  const { phase = 'Pending' } = vmStatus(vm);
+  const isLate = instance === undefined ? running.includes(phase) : phase === 'Migrating' && !isTransferring(instance);
   return isLate ? vmStatusRule(world) : undefined;
 };
 
