@@ -178,6 +178,23 @@ test('template/44 a kept previous version is brought back by name', async () => 
   assert.equal((await cli('template', 'prune', name, '--yes', '--confirm', name)).exit, 5);
 });
 
+test('what a cancelled update left is shown in its row, and pruned by name', async () => {
+  const { scenario, name, placement } = await oldTemplate();
+  const kept = await cli('template', 'update', name, ...known(), ...placement, '--keep', '1h', '--wait');
+  assert.equal(kept.exit, 0, kept.stderr);
+  assert.equal((await cli('template', 'cancel', name, '--wait')).exit, 0);
+  assert.equal((await scenario.inventory()).length, 2);
+  const list = await cli('template', 'list', '--folder', scenario.folder, '--columns', 'name,version,previous');
+  assert.match(list.stdout, new RegExp(`\\n${name} +417\\.94\\.2 +416\\.94\\.1\\n$`));
+
+  const pruned = await cli('template', 'prune', name, '--yes', '--confirm', name, '--wait');
+  assert.equal(pruned.exit, 0, pruned.stderr);
+  assert.deepEqual(
+    (await scenario.inventory()).map((vm) => [vm.name, vm.version]),
+    [[name, '417.94.2']],
+  );
+});
+
 test('template/4 a missing template without --create is not found, and the message names what was looked for', async () => {
   const { placement } = await oldTemplate();
   const name = `cli-${randomBytes(4).toString('hex')}`;
