@@ -33,6 +33,9 @@ const sdkVersion = '1.24.0';
 /** An activity notices a cancellation, and people see its progress, with the next heartbeat: the longest that may take. */
 const heartbeatThrottle = '2 seconds';
 
+/** A worker that died leaves its cached workflows to others after this time: sooner than a person gives up waiting. */
+const stickyTimeout = '4 seconds';
+
 /** A running swap gets time to finish; a transfer stops at once and is taken up by another worker. */
 const shutdown = { grace: '25 seconds', force: '55 seconds' } as const;
 
@@ -143,6 +146,7 @@ async function optionsOf(
     taskQueue: settings.taskQueue,
     activities: createControlActivities(deps),
     workflowBundle: { codePath: await workflowBundlePath() },
+    stickyQueueScheduleToStartTimeout: stickyTimeout,
     ...(settings.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: settings.maxCachedWorkflows }),
   };
 }

@@ -20,18 +20,18 @@ export async function vmStory(stack: Stack): Promise<void> {
   await mustSucceed(stack, ['vm', 'get', 'homeless-1', ...inShop]);
 
   say('A guest that ignores its shutdown: a start is refused meanwhile, with the reason');
-  await mustSucceed(stack, ['stop', 'deaf-1', ...inShop]);
+  const stop = (await mustSucceed(stack, ['stop', 'deaf-1', ...inShop, '-o', 'name'])).trim();
   await mustEnd(stack, exit.refused, ['start', 'deaf-1', ...inShop]);
 
-  say('The control worker is killed (SIGKILL) while that stop waits, and a forced stop overtakes it');
-  const waiting = vmflow(stack, ['stop', 'deaf-1', ...inShop, '--wait'], true);
-  await stack.workers.get('control')?.kill();
+  say('The control worker is killed (SIGKILL) while that stop waits; then a forced stop overtakes it');
   console.log('… kill -9');
+  await stack.workers.get('control')?.kill();
   await stack.startWorker('control');
+  const watching = vmflow(stack, ['op', 'watch', stop], true);
   await mustSucceed(stack, ['stop', 'deaf-1', ...inShop, '--force', '--yes', '--wait']);
-  const { code } = await waiting;
-  if (code !== exit.superseded) throw new Error(`who waited for the overtaken stop got exit code ${code}`);
-  console.log(`who waited for the overtaken stop got exit code ${code}: superseded`);
+  const { code } = await watching;
+  if (code !== exit.superseded) throw new Error(`who watched the overtaken stop got exit code ${code}`);
+  console.log(`who watched the overtaken stop got exit code ${code}: superseded`);
 
   say('What happened');
   await mustSucceed(stack, ['op', 'list', ...inShop]);

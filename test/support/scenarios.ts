@@ -8,9 +8,35 @@ export interface ScenarioSet {
 export const scenarioSets: readonly ScenarioSet[] = [
   { prefix: 'template', title: 'Template swap', ids: Array.from({ length: 47 }, (_, index) => `${index + 1}`) },
   {
+    prefix: 'vmop',
+    title: 'VM operations',
+    ids: Array.from({ length: 42 }, (_, index) => `A${String(index + 1).padStart(2, '0')}`),
+  },
+  {
     prefix: 'case',
     title: 'Reported cases',
-    ids: ['41', '43', '46', '48', '50', '52', '54', '56', '57', '60', '63'],
+    ids: [
+      '01',
+      '03',
+      '05',
+      '08',
+      '11',
+      '13',
+      '16',
+      '17',
+      '19',
+      '41',
+      '43',
+      '46',
+      '48',
+      '50',
+      '52',
+      '54',
+      '56',
+      '57',
+      '60',
+      '63',
+    ],
   },
 ];
 

@@ -1,3 +1,0 @@
-import { takeOverScenarios } from '../../support/vm-takeovers.ts';
-
-takeOverScenarios('Superseded');
