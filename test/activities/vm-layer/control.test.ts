@@ -8,10 +8,12 @@ import { waitFor } from '../../support/wait-for.ts';
 import { annotationKeys, layerUnderTest } from './layer-under-test.ts';
 
 const rig = layerUnderTest();
+/** How long the API server may take for thousands of writes on a busy machine: no measure of the layer. */
+const patienceMs = 120_000;
 const recover = { timeoutMs: 30_000 } as const;
 const uids = (name: string): readonly string[] => rig.layer.instancesOf(rig.namespace, name).map(({ uid }) => uid);
-const ranAgain = (name: string): Promise<unknown> =>
-  rig.layer.waitForVm(rig.namespace, name, ({ phase }) => phase === 'Running' && uids(name).length === 2, 30_000);
+const ranAgain = (name: string, timeoutMs = 30_000): Promise<unknown> =>
+  rig.layer.waitForVm(rig.namespace, name, ({ phase }) => phase === 'Running' && uids(name).length === 2, timeoutMs);
 
 describe('the whole layer', () => {
   test('does nothing while it is frozen, and everything that was asked of it when it is thawed', async () => {
@@ -166,14 +168,15 @@ test('a process of its own says when it is ready and goes by annotations and var
   rig.layer.thaw();
 });
 
-test('200 VMs start and restart at a time, each with one new instance', async () => {
+test('200 VMs start and restart at a time, each with one new instance and few writes', async () => {
   const names = Array.from({ length: 200 }, (_, index) => `many-${index}`);
-  const begun = performance.now();
-  await Promise.all(names.map((name) => rig.layer.createVm(rig.namespace, name, { timeoutMs: 60_000 })));
+  await Promise.all(names.map((name) => rig.layer.createVm(rig.namespace, name, { timeoutMs: patienceMs })));
   await Promise.all(names.map((name) => rig.request(rig.namespace, name, 'restart')));
-  await Promise.all(names.map(ranAgain));
+  await Promise.all(names.map((name) => ranAgain(name, patienceMs)));
   assert.deepEqual(new Set(names.map((name) => uids(name).length)), new Set([2]));
-  assert.ok(performance.now() - begun < 60_000);
+  // 7 to start a new VM, 10 to restart it, and what the status may need in between.
+  const most = Math.max(...names.map((name) => rig.layer.writes(rig.namespace, name).length));
+  assert.ok(most <= 24, `${most} writes`);
 });
 
 test('a kill of the API server in the middle of transitions is survived: each VM gets one new instance', async () => {
@@ -190,7 +193,7 @@ test('a kill of the API server in the middle of transitions is survived: each VM
   );
   assert.ok(done.length < names.length, 'the kill came too late');
   await rig.kubernetes.restart();
-  await Promise.all(names.map(ranAgain));
+  await Promise.all(names.map((name) => ranAgain(name)));
   assert.deepEqual(new Set(names.map((name) => uids(name).length)), new Set([2]));
   // The watch is back, too: what others do is seen.
   await rig.request(rig.namespace, 'survivor-0', 'restart');

@@ -20,7 +20,12 @@ export function createControls(cluster: Cluster, cache: ObjectCache, waiting: Wa
       const vm = view(namespace, name);
       return vm !== undefined && predicate(vm) ? vm : undefined;
     };
-    return waiting.until(probe, timeoutMs, () => `VM ${namespace}/${name}: ${describe(view(namespace, name))}`);
+    return waiting.until(
+      `${namespace}/${name}`,
+      probe,
+      timeoutMs,
+      () => `VM ${namespace}/${name}: ${describe(view(namespace, name))}`,
+    );
   };
 
   async function change(namespace: string, name: string, work: (vm: KubeObject) => object): Promise<void> {
@@ -66,6 +71,7 @@ export function createControls(cluster: Cluster, cache: ObjectCache, waiting: Wa
           ? true
           : undefined;
       await waiting.until(
+        `${namespace}/${name}`,
         isGone,
         timeoutMs,
         () => `the end of VM ${namespace}/${name}: ${describe(view(namespace, name))}`,

@@ -108,7 +108,7 @@ export interface VmLayer {
 
   /** All instances that a VM of this name ever had since the layer was started, oldest first. */
   instancesOf(namespace: string, name: string): readonly InstanceLife[];
-  /** The layer's own writes, oldest first; of one namespace, or of one VM. */
+  /** The layer's own writes that were answered, oldest first; of one namespace, or of one VM. */
   writes(namespace?: string, vmName?: string): readonly LayerWrite[];
   /** Ends the layer: as if its process were killed, objects stay as they are. */
   stop(): Promise<void>;

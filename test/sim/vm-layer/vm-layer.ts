@@ -20,8 +20,9 @@ export async function startVmLayer(options: VmLayerOptions): Promise<VmLayer> {
 
   const cache = createObjectCache((change) => {
     history.seen(change);
-    waiting.look();
-    reconciler.look(change.object.metadata.namespace, vmNameOf(change.kind, change.object));
+    const [namespace, name] = [change.object.metadata.namespace, vmNameOf(change.kind, change.object)];
+    waiting.look(`${namespace}/${name}`);
+    reconciler.look(namespace, name);
   });
   const reconciler: Reconciler = createReconciler({
     cache,

@@ -1,17 +1,17 @@
-/** Those who wait for something in the cache. */
+/** Those who wait for a change of some VM. */
 export interface Waiting {
   /** Resolves with what the probe answers; fails after the time. `what` completes the sentence "waited 10000 ms for …". */
-  until<T>(probe: () => T | undefined, timeoutMs: number, what: () => string): Promise<T>;
-  /** Something changed: everybody looks again. */
-  look(): void;
+  until<T>(vm: string, probe: () => T | undefined, timeoutMs: number, what: () => string): Promise<T>;
+  /** Something of this VM changed: those who wait for it look again. */
+  look(vm: string): void;
   /** Whoever still waits fails with this. */
   fail(error: Error): void;
 }
 
 export function createWaiting(): Waiting {
-  const waiters = new Set<{ look(): void; fail(error: Error): void }>();
+  const waiters = new Set<{ readonly vm: string; look(): void; fail(error: Error): void }>();
   return {
-    until(probe, timeoutMs, what) {
+    until(vm, probe, timeoutMs, what) {
       const first = probe();
       if (first !== undefined) return Promise.resolve(first);
       return new Promise((resolve, reject) => {
@@ -20,6 +20,7 @@ export function createWaiting(): Waiting {
           waiters.delete(waiter);
         };
         const waiter = {
+          vm,
           look(): void {
             try {
               const answer = probe();
@@ -39,7 +40,9 @@ export function createWaiting(): Waiting {
         waiters.add(waiter);
       });
     },
-    look: () => [...waiters].forEach((waiter) => waiter.look()),
+    look(vm) {
+      for (const waiter of [...waiters]) if (waiter.vm === vm) waiter.look();
+    },
     fail: (error) => [...waiters].forEach((waiter) => waiter.fail(error)),
   };
 }
