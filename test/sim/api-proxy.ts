@@ -26,7 +26,10 @@ export interface ApiProxy {
   addRule(rule: Rule): RuleHandle;
   /** Answers matching calls with an error of the API. */
   refuse(when: When, code: number, reason?: string): RuleHandle;
-  /** Holds the next matching call before it is passed on or, with `answer`, after the API server carried it out. */
+  /**
+   * Holds the next matching call before it is passed on or, with `answer`, after the API server carried it out. A call that was
+   * held is passed on though its client has given up: it comes late, as on a slow network.
+   */
   hold(when: Omit<When, 'times'>, at?: 'call' | 'answer'): Hold;
   clearRules(): void;
   /** Named as rules name them: `<verb> <plural>[/status]`. */
@@ -116,7 +119,8 @@ export async function startApiProxy(target: string): Promise<ApiProxy> {
       if (rule.action === 'hold' && rule.at === 'call') await rule.pass(record);
       if (rule.action === 'drop-before') request.socket.destroy();
     }
-    if (response.destroyed) return;
+    const isLate = fired.some(({ action }) => action === 'hold');
+    if (response.destroyed && !isLate) return;
     const forwarded = upstream.send(request, body);
     const isDropped = fired.some(({ action }) => action === 'drop-after');
     if (!isDropped) response.once('close', () => forwarded.destroy());
@@ -124,6 +128,10 @@ export async function startApiProxy(target: string): Promise<ApiProxy> {
     for (const rule of fired) if (rule.action === 'hold' && rule.at === 'answer') await rule.pass(record);
     if (isDropped) {
       request.socket.destroy();
+      return;
+    }
+    if (response.destroyed) {
+      far.resume();
       return;
     }
     response.writeHead(far.statusCode ?? 502, far.headers);

@@ -73,7 +73,7 @@ export type ActiveStage = 'queued' | 'running';
 
 export interface ActiveOperation extends AcceptedOperation {
   readonly stage: ActiveStage;
-  /** Its workflow may have been ended by hand: decide and start it again. */
+  /** It has no running workflow, somebody has looked: decide and start it again. */
   readonly again?: boolean;
   /** Its object is being deleted or gone. */
   readonly deleted?: boolean;

@@ -49,7 +49,7 @@ export class Ledger {
     for (const { deleted, ...op } of found) {
       if (this.#recent.has(op.uid)) continue;
       const seq = op.seq ?? this.#nextSeq++;
-      this.#enter({ ...op, seq, stage: 'queued', again: true, ...(deleted ? { deleted } : {}) });
+      this.#enter({ ...op, seq, stage: 'queued', ...(deleted ? { deleted } : {}) });
     }
   }
 

@@ -146,7 +146,7 @@ class Coordinator {
 
   /** Judges one newcomer against what is active and starts its workflow with the verdict. */
   async #decide(next: ActiveOperation): Promise<void> {
-    const { again = false, deleted = false } = next;
+    const { again = false } = next;
     const op = acceptedOf(next);
     const intake = await control<VmopActivities>(budgets.intake, `take in ${inWords(op)} (${op.name})`).intake({
       op,
@@ -165,13 +165,15 @@ class Coordinator {
       decision: verdict,
       ...(intake.vm === undefined ? {} : { vmUid: intake.vm.uid }),
     });
-    if (!isStarted && (again || deleted)) await this.#closeOrphan(op, verdict);
-    const wasDeletedMeanwhile = verdict.kind !== 'deleted' && this.#ledger.get(op.uid)?.deleted === true;
-    if (isStarted && wasDeletedMeanwhile) await this.#signal(next, { kind: 'deleted' });
+    const isDeleted = this.#ledger.get(op.uid)?.deleted === true || verdict.kind === 'deleted';
+    const wasStartedForThat = isStarted && verdict.kind === 'deleted';
+    const isTold = isDeleted && !wasStartedForThat && (await this.#signal(next, { kind: 'deleted' }));
+    if (!isStarted && !isTold && (again || isDeleted)) await this.#closeOrphan(op, verdict);
   }
 
   #verdict(next: ActiveOperation, intake: IntakeResult): Verdict {
-    if (intake.state === 'deleting') return { kind: 'deleted' };
+    const isDeleted = intake.state === 'deleting' || this.#ledger.get(next.uid)?.deleted === true;
+    if (isDeleted) return { kind: 'deleted' };
     if (intake.pins !== undefined) return { kind: 'resume', pins: intake.pins };
     const incumbents = this.#ledger.olderThan(next).map(({ name, uid, type, force }) => ({
       name,

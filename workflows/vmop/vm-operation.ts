@@ -78,7 +78,8 @@ class VmOperation {
     try {
       return await this.#scope.run(() => this.#carryOut());
     } catch (err) {
-      if (isCancellation(err)) return await this.#takenDown();
+      // What fails while somebody takes over has not failed: the other one cleans up.
+      if (isCancellation(err) || this.#order !== undefined) return await this.#takenDown();
       const { message } = knownFailure(err);
       return await this.#finish(failed('OperationFailed', message));
     }
@@ -148,7 +149,7 @@ class VmOperation {
       });
       return await this.#waitForProof(acted);
     } catch (err) {
-      if (isCancellation(err) || this.#state.isSignalled) throw err;
+      if (isCancellation(err) || this.#order !== undefined || this.#state.isSignalled) throw err;
       const { message } = knownFailure(err);
       return await this.#finish(failed('OperationFailed', message), { signalSent: false, revoke: true });
     }
