@@ -8,6 +8,8 @@ import { tools } from '../stack/tools.ts';
 import { historiesDir, pathOf, recordedHistories, type HistoryEvent } from './histories.ts';
 
 const run = promisify(execFile);
+/** Where chance decides the order there are more paths than anybody can keep. */
+const mostOfType = 60;
 const largest = 64 * 1024 * 1024;
 
 /** Keys whose values are of one machine and one moment, and that no replay looks at. */
@@ -20,7 +22,7 @@ const leftOut = new Set([
   'binaryChecksum',
 ]);
 
-/** Adds the closed workflows of a namespace whose path has not been recorded yet to the recorded histories. */
+/** Adds the closed workflows and the coordinators of a namespace whose path has not been recorded yet to the recorded histories. */
 export async function recordHistories(address: string, namespace: string): Promise<string[]> {
   const binary = await findTool(tools.temporal);
   const temporal = async (...args: string[]): Promise<unknown> => {
@@ -32,8 +34,15 @@ export async function recordHistories(address: string, namespace: string): Promi
     return JSON.parse(stdout);
   };
   await mkdir(historiesDir, { recursive: true });
+  const ofType = new Map<string, number>();
+  for (const { history } of await recordedHistories()) {
+    const type = pathOf(history.events)[0] ?? '';
+    ofType.set(type, (ofType.get(type) ?? 0) + 1);
+  }
   const known = new Set((await recordedHistories()).map(({ history }) => keyOf(history.events)));
-  const executions = (await temporal('list', '--query', "ExecutionStatus != 'Running'", '--limit', '5000')) as {
+  // A coordinator stays open as long as its VM has work now and then.
+  const query = "ExecutionStatus != 'Running' OR WorkflowType = 'vmCoordinator'";
+  const executions = (await temporal('list', '--query', query, '--limit', '5000')) as {
     execution: { workflowId: string; runId: string };
   }[];
   const added: string[] = [];
@@ -42,8 +51,10 @@ export async function recordHistories(address: string, namespace: string): Promi
       events: HistoryEvent[];
     };
     const key = keyOf(history.events);
-    if (known.has(key) || isTooLong(history.events)) continue;
+    const type = pathOf(history.events)[0] ?? '';
+    if (known.has(key) || isTooLong(history.events) || (ofType.get(type) ?? 0) >= mostOfType) continue;
     known.add(key);
+    ofType.set(type, (ofType.get(type) ?? 0) + 1);
     const name = nameOf(history.events, key);
     const record = { workflowId: execution.workflowId, path: pathOf(history.events), history: clean(history) };
     await writeFile(join(historiesDir, `${name}.json`), `${JSON.stringify(record)}\n`);

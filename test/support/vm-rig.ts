@@ -100,13 +100,14 @@ export class VmRig {
     return join(this.dir, `${user}.kubeconfig`);
   }
 
-  async startWorker(env: NodeJS.ProcessEnv = {}): Promise<SupervisedProcess> {
+  async startWorker(env: NodeJS.ProcessEnv = {}, logFile?: string): Promise<SupervisedProcess> {
     const worker = await startWorker('control', {
       address: this.temporal.address,
       namespace: this.temporal.namespace,
       taskQueue: this.taskQueue,
       configPath: this.configPath,
       env: { ...this.#options.env, ...env },
+      ...(logFile === undefined ? {} : { logFile }),
     });
     this.workers.push(worker);
     return worker;
