@@ -9,7 +9,6 @@ console.error(
 );
 const stack = await startStack({ wellKnownPorts: true, proxied: true });
 try {
-  await mustSucceed(stack, ['admin', 'setup']);
   say('Is everything there?');
   await mustSucceed(stack, ['doctor']);
   await templateStory(stack);

@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -5,6 +6,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { startFaultProxy, type FaultProxy } from '../sim/fault-proxy.ts';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { startBridge, startWorker, type WorkerEnvironment, type WorkerKind } from '../support/workers.ts';
 import { startKubernetes, type KubernetesUnderTest } from './kubernetes.ts';
 import { freePort, startProcess, type SupervisedProcess } from './processes.ts';
@@ -78,6 +80,7 @@ export async function startStack({ wellKnownPorts, proxied = false }: StackOptio
     startBridge(ours),
     startVmLayer(kubernetes),
   ]);
+  await setUp(temporal);
   return {
     temporal,
     vcsim,
@@ -116,6 +119,13 @@ function configFor(
     },
     cacheDir,
   };
+}
+
+/** As an operator does once: what Temporal has to know, and the schedules. */
+async function setUp({ address, namespace }: TemporalServer): Promise<void> {
+  const cli = fileURLToPath(new URL('../../client/cli.ts', import.meta.url));
+  const env = { ...process.env, TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace };
+  await promisify(execFile)(process.execPath, [cli, 'admin', 'setup'], { env });
 }
 
 async function startVmLayer(kubernetes: KubernetesUnderTest): Promise<SupervisedProcess> {
