@@ -21,7 +21,10 @@ before(async () => {
   it = await webhookUnderTest();
   namespace = await it.kubernetes.createNamespace();
 });
-afterEach(async () => await it.reset());
+afterEach(async () => {
+  await Promise.all(fires.splice(0).map(({ stop }) => stop()));
+  await it.reset();
+});
 after(async () => await it.stop());
 
 interface Configured {
@@ -57,8 +60,17 @@ async function shown(port: number): Promise<string> {
 const create = (spec: Readonly<Record<string, unknown>>, name?: string) =>
   it.person.create(resources.vmop, namespace, operation({ virtualMachineName: 'nobody', ...spec }, name));
 
-/** Creations one after the other from now on; the refusals there were. */
-function underFire(): { readonly count: () => number; readonly stop: () => Promise<readonly unknown[]> } {
+interface Fire {
+  readonly count: () => number;
+  readonly stop: () => Promise<readonly unknown[]>;
+}
+const fires: Fire[] = [];
+
+/**
+ * Creations one after the other from now on; the refusals there were. Connections last, so that a certificate that isn't trusted
+ * yet would go unnoticed for a while: what new connections are shown is compared with what is trusted all the time.
+ */
+function underFire(port?: number): Fire {
   const failures: unknown[] = [];
   let [isOver, count] = [false, 0];
   const shoot = async (): Promise<void> => {
@@ -68,8 +80,14 @@ function underFire(): { readonly count: () => number; readonly stop: () => Promi
       await create({ type: 'Stop', virtualMachineName }).catch((error: unknown) => failures.push(error));
     }
   };
-  const done = Promise.all([shoot(), shoot()]);
-  return {
+  const compare = async (): Promise<void> => {
+    while (!isOver && port !== undefined) {
+      const certificate = await shown(port);
+      if (!(await trusted()).includes(certificate)) failures.push('a certificate is shown that is not trusted');
+    }
+  };
+  const done = Promise.all([shoot(), shoot(), compare()]);
+  const fire: Fire = {
     count: () => count,
     async stop() {
       isOver = true;
@@ -77,6 +95,8 @@ function underFire(): { readonly count: () => number; readonly stop: () => Promi
       return failures;
     },
   };
+  fires.push(fire);
+  return fire;
 }
 
 describe('the configuration in the API server', () => {
@@ -284,10 +304,10 @@ describe('what was not asked is not created', () => {
 describe('no creation fails', () => {
   test('while the certificate is replaced, again and again', async () => {
     // Replaced after two thirds of 4.3 s.
-    const webhook = await it.start({ certificateDays: 0.00005 });
+    const webhook = await it.start({ certificateDays: 0.00005 }, { checkMs: 500 });
     await it.inEffect(namespace);
     const seen = new Set([await shown(webhook.port)]);
-    const fire = underFire();
+    const fire = underFire(webhook.port);
     await waitFor('four certificates', async () => seen.add(await shown(webhook.port)).size >= 4, {
       timeoutMs: 30_000,
     });
@@ -312,10 +332,10 @@ describe('no creation fails', () => {
     };
     const [one, two] = [await source.first(), await source.first()];
     await write(one);
-    const webhook = await it.start(files);
+    const webhook = await it.start(files, { checkMs: 500 });
     await it.inEffect(namespace);
     assert.equal(await shown(webhook.port), one.certPem);
-    const fire = underFire();
+    const fire = underFire(webhook.port);
     await writeFile(files.certFile, two.certPem); // its key is still the old one: nothing to use
     await stays('the old one', async () => (await shown(webhook.port)) === one.certPem, 500);
     await write(two);

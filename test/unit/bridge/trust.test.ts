@@ -174,11 +174,10 @@ describe('the configuration of the webhook', () => {
   const service: WebhookTarget = { service: { namespace: 'vmflow', name: 'vmflow-bridge', path: '/admit', port: 443 } };
   const { certPem } = certificate();
   const wanted = { target: service, timeoutSeconds: 2, trust: certPem };
-  const object = (webhooks?: readonly object[]): KubeObject =>
-    ({
-      metadata: { name: 'vmflow', namespace: '', uid: 'u', resourceVersion: '7', creationTimestamp: '' },
-      ...(webhooks === undefined ? {} : { webhooks }),
-    });
+  const object = (webhooks?: readonly object[]): KubeObject => ({
+    metadata: { name: 'vmflow', namespace: '', uid: 'u', resourceVersion: '7', creationTimestamp: '' },
+    ...(webhooks === undefined ? {} : { webhooks }),
+  });
   const onlyIfUnchanged = { op: 'test', path: '/metadata/resourceVersion', value: '7' };
   const other = { name: 'other.example', clientConfig: { url: 'https://other.example/' } };
 
