@@ -17,6 +17,8 @@ export interface TemporalOptions {
   /** Without our search attributes: what a server looks like before `vmflow admin setup`. */
   readonly bare?: boolean;
   readonly logFile?: string;
+  /** Further dynamic configuration, `key=value`. */
+  readonly dynamicConfig?: readonly string[];
 }
 
 export interface TemporalServer {
@@ -56,7 +58,10 @@ export async function startTemporal(options: TemporalOptions = {}): Promise<Temp
   const dbFile = dir === undefined ? options.dbFile : join(dir, 'temporal.db');
   const port = options.port ?? (await freePort());
   const uiPort = options.ui ? (options.uiPort ?? (await freePort())) : undefined;
-  const args = serverArguments(port, uiPort, typeof dbFile === 'string' ? dbFile : undefined, options.bare ?? false);
+  const args = [
+    ...serverArguments(port, uiPort, typeof dbFile === 'string' ? dbFile : undefined, options.bare ?? false),
+    ...(options.dynamicConfig ?? []).flatMap((entry) => ['--dynamic-config-value', entry]),
+  ];
 
   const start = (): Promise<SupervisedProcess> =>
     startProcess({

@@ -12,7 +12,12 @@ export interface TemporalUnderTest {
 
 /** The run's shared Temporal server, or one of its own where a test file runs alone or asks for one. */
 export async function connectTemporal(
-  options: { readonly own?: boolean; readonly dbFile?: true; readonly ui?: boolean } = {},
+  options: {
+    readonly own?: boolean;
+    readonly dbFile?: true;
+    readonly ui?: boolean;
+    readonly dynamicConfig?: readonly string[];
+  } = {},
 ): Promise<TemporalUnderTest> {
   const shared = options.own === true ? undefined : process.env['VMFLOW_TEST_TEMPORAL'];
   const server =
@@ -20,6 +25,7 @@ export async function connectTemporal(
       ? await startTemporal({
           ui: options.ui === true,
           ...(options.dbFile === undefined ? {} : { dbFile: options.dbFile }),
+          ...(options.dynamicConfig === undefined ? {} : { dynamicConfig: options.dynamicConfig }),
         })
       : undefined;
   const address = shared ?? server?.address ?? '';

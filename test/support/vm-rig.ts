@@ -36,6 +36,8 @@ export interface VmRigOptions {
   readonly operations?: Readonly<Record<string, unknown>>;
   /** A Temporal server of the test's own, to be killed by it. */
   readonly ownTemporal?: boolean;
+  /** Further dynamic configuration of a Temporal server of the test's own. */
+  readonly dynamicConfig?: readonly string[];
   /** Workers are started by the test. */
   readonly noWorkers?: boolean;
   readonly env?: NodeJS.ProcessEnv;
@@ -75,7 +77,10 @@ export class VmRig {
 
   static async start(options: VmRigOptions = {}): Promise<VmRig> {
     const [temporal, kubernetes, dir] = await Promise.all([
-      connectTemporal(options.ownTemporal === true ? { own: true, dbFile: true } : {}),
+      connectTemporal({
+        ...(options.ownTemporal === true ? { own: true, dbFile: true } : {}),
+        ...(options.dynamicConfig === undefined ? {} : { own: true, dynamicConfig: options.dynamicConfig }),
+      }),
       startKubernetes({ audit: true }),
       mkdtemp(join(tmpdir(), 'vmflow-vm-rig-')),
     ]);
