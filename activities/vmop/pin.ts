@@ -39,6 +39,7 @@ export function createPin({ cluster }: VmopDeps): VmopActivities['pin'] {
       ];
     });
     if (vmop === undefined || vmop.isDeleting) throw beingDeleted(op.name);
+    if (vmop.isTerminal) throw hasEnded(op.name);
     return { vmUid, ...(pinned === '' ? {} : { instanceUid: pinned }) } satisfies Pins;
   };
 }
@@ -53,4 +54,8 @@ function notYet(vmName: string): OperationError {
 /** Its deletion is on its way to us and ends the operation; without a signal it has nothing to take back. */
 function beingDeleted(name: string): OperationError {
   return new OperationError('Refused', `operation "${name}" was deleted before it began`, { code: 'DELETED' });
+}
+
+function hasEnded(name: string): OperationError {
+  return new OperationError('Refused', `operation "${name}" was ended before it began`, { code: 'ENDED' });
 }
