@@ -8,17 +8,21 @@ import { missingAccess } from './cluster-access.ts';
 const overlookedMs = 60_000;
 
 /** Reachable and trusted, kinds known, allowed, guarded by the webhook, watched by the bridge: one line each. */
-export async function checkCluster(cluster: Cluster, { url, user }: EndpointInfo): Promise<Check[]> {
+export async function checkCluster(
+  cluster: Cluster,
+  { url, user }: EndpointInfo,
+  { hasWebhook }: { readonly hasWebhook: boolean },
+): Promise<Check[]> {
   let missing: readonly string[];
   try {
-    missing = await missingAccess(cluster);
+    missing = await missingAccess(cluster, hasWebhook);
   } catch (err) {
     return [failedLogIn(err, url)];
   }
   const kinds = await checkKinds(cluster);
   const checks = [{ name: 'log in', ok: true, detail: `${url} as ${user}` }, kinds, access(missing)];
   // What follows acts on these kinds.
-  return kinds.ok ? [...checks, await checkWebhook(cluster), ...(await checkIntake(cluster))] : checks;
+  return kinds.ok ? [...checks, await checkWebhook(cluster, hasWebhook), ...(await checkIntake(cluster))] : checks;
 }
 
 function failedLogIn(err: unknown, url: string): Check {
@@ -73,9 +77,9 @@ function access(missing: readonly string[]): Check {
 
 /**
  * A dry run of an operation that only the webhook refuses: its node selector is no label. Nothing is created. Who answers is the
- * bridge.
+ * bridge. `isWanted`: the configuration has a section for it.
  */
-async function checkWebhook(cluster: Cluster): Promise<Check> {
+async function checkWebhook(cluster: Cluster, isWanted: boolean): Promise<Check> {
   const name = 'admission webhook';
   const probe = {
     metadata: { generateName: 'vmflow-probe-', namespace: 'default' },
@@ -83,9 +87,10 @@ async function checkWebhook(cluster: Cluster): Promise<Check> {
   };
   try {
     await cluster.create(resources.vmop, 'default', probe, { dryRun: true });
-    const detail =
-      'not installed: an operation that breaks the rules is created and ends Failed instead of being refused';
-    return { name, ok: false, detail, failure: 'wrong', remedy: 'kubectl apply -f workers/deploy/webhook.yaml' };
+    const meaning = 'an operation that breaks the rules is created and ends Failed instead of being refused';
+    if (!isWanted) return { name, ok: true, detail: `none is configured: ${meaning}` };
+    const remedy = 'start the bridge: it installs the webhook';
+    return { name, ok: false, detail: `not in effect: ${meaning}`, failure: 'wrong', remedy };
   } catch (err) {
     if (!(err instanceof ClusterError)) throw err;
     if (err.reason === 'Denied') return { name, ok: true, detail: 'installed, and the bridge answers' };

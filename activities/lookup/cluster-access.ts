@@ -16,6 +16,8 @@ const all = [...reading, 'create', 'update', 'patch', 'delete'] as const;
 interface Need {
   readonly resource: Resource;
   readonly subresource?: string;
+  /** Only of the object with this name. */
+  readonly name?: string;
   readonly verbs: readonly string[];
 }
 
@@ -33,20 +35,37 @@ export const needs: readonly Need[] = [
   { resource: resources.event, verbs: ['create'] },
 ];
 
+/** What the bridge needs besides, where it serves the webhook. */
+export const webhookNeeds: readonly Need[] = [
+  {
+    resource: {
+      group: 'admissionregistration.k8s.io',
+      version: 'v1',
+      plural: 'validatingwebhookconfigurations',
+      kind: 'ValidatingWebhookConfiguration',
+    },
+    name: 'vmflow',
+    verbs: ['get', 'create', 'patch'],
+  },
+];
+
 /** Requests at the same time. */
 const sideBySide = 8;
 
 /** What may not be done, as `patch virtualmachineoperations/status`. Fails when the API server can't be asked. */
-export async function missingAccess(cluster: Cluster): Promise<readonly string[]> {
+export async function missingAccess(cluster: Cluster, hasWebhook: boolean): Promise<readonly string[]> {
   const limit = pLimit(sideBySide);
-  const asked = needs.flatMap((need) => need.verbs.map((verb) => ({ need, verb })));
+  const asked = [...needs, ...(hasWebhook ? webhookNeeds : [])].flatMap((need) =>
+    need.verbs.map((verb) => ({ need, verb })),
+  );
   const answers = await Promise.all(asked.map(({ need, verb }) => limit(() => isAllowed(cluster, need, verb))));
   return asked.filter((_, place) => answers[place] === false).map(({ need, verb }) => `${verb} ${pluralOf(need)}`);
 }
 
-async function isAllowed(cluster: Cluster, { resource, subresource }: Need, verb: string): Promise<boolean> {
+async function isAllowed(cluster: Cluster, { resource, subresource, name }: Need, verb: string): Promise<boolean> {
   const { group, version, plural } = resource;
-  const resourceAttributes = { group, version, resource: plural, verb, ...(subresource ? { subresource } : {}) };
+  const narrower = { ...(subresource === undefined ? {} : { subresource }), ...(name === undefined ? {} : { name }) };
+  const resourceAttributes = { group, version, resource: plural, verb, ...narrower };
   const { status } = await cluster.create(accessReview, undefined, { spec: { resourceAttributes } });
   return status?.['allowed'] === true;
 }

@@ -44,7 +44,11 @@ export function createLookup(deps: LookupDeps, identity: WorkerIdentity): Lookup
     endpoint: async ({ name }) => {
       const ofCluster = name === clusterName ? await clusterEndpoint(deps.config) : undefined;
       if (ofCluster !== undefined)
-        return { what: 'endpoint', endpoint: ofCluster, checks: await checkCluster(cluster, ofCluster) };
+        return {
+          what: 'endpoint',
+          endpoint: ofCluster,
+          checks: await checkCluster(cluster, ofCluster, { hasWebhook: deps.config.file.webhook !== undefined }),
+        };
       return { what: 'endpoint', endpoint: endpointInfo(deps.config, name), checks: await checkVCenter(deps, name) };
     },
     ...clusterQuestions(cluster),

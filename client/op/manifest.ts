@@ -32,7 +32,8 @@ export async function readManifests(text: string, shown: string): Promise<readon
   const { LineCounter, parseAllDocuments } = await import('yaml');
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, { lineCounter: lines, merge: true });
-  const full = [...documents].filter(({ contents }) => contents !== null);
+  // A separator at the end begins a document with nothing in it.
+  const full = [...documents].filter((document) => document.errors.length > 0 || document.toJS() !== null);
   if (full.length === 0) throw usageError(`${shown}: no operation in it`, undefined, 'FILE');
   return full.map((document) => readManifest(document, lines, shown));
 }

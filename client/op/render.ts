@@ -21,7 +21,7 @@ export function renderOperation(session: Session, view: OperationView, paint: Pa
     texts.flatMap((text, place) => line(place === 0 ? label : '', text));
   const lines = [
     headline(session, view, paint),
-    ...line('reason', [view.reason, view.message].filter((part) => part !== undefined && part !== '').join(': ')),
+    ...line('reason', reasonText(view)),
     ...renderSteps(view.steps, paint, view.progress),
     ...line('waiting', waitingText(session, view)),
     ...line('by', requester(view)),
@@ -29,7 +29,6 @@ export function renderOperation(session: Session, view: OperationView, paint: Pa
       'takes',
       view.supersedes.map(({ name }) => `over from ${name}`),
     ),
-    ...line('taken', view.supersededBy === undefined ? undefined : `over by ${view.supersededBy.name}`),
     ...list(
       'yields',
       view.supersedableBy.map((command) => `to ${command}`),
@@ -46,13 +45,19 @@ function headline(session: Session, view: OperationView, paint: Paint): string {
   return `${paint.bold(name)}   ${paintPhase(phase, paint)} since ${when}   ${inWords(view)} of ${namespace}/${vm}`;
 }
 
+/** "superseded by NAME" needs no reason before it. */
+function reasonText({ reason, message, phase }: OperationView): string {
+  if (phase === 'Superseded' && message !== undefined) return message;
+  return [reason, message].filter((part) => part !== undefined && part !== '').join(': ');
+}
+
 /** For what, since when, until when, and the command that ends it. */
 function waitingText(session: Session, view: OperationView): string | undefined {
   if (view.waitingFor === undefined) return undefined;
   const until = view.deadline === undefined ? 'no deadline' : `until ${sinceText(session, view.deadline)}`;
   const since = view.since === undefined ? '' : ` since ${sinceText(session, view.since)}`;
   const command = `vmflow op cancel ${view.name} -n ${view.namespace}`;
-  return `for the cluster (${view.now ?? view.waitingFor})${since}, ${until}; ends with: ${command}`;
+  return `for the cluster${since}, ${until}; ends with: ${command}`;
 }
 
 function requester({ by, why }: OperationView): string | undefined {
