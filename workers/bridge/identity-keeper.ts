@@ -24,7 +24,7 @@ export interface KeeperTimes {
   readonly leadMs: number;
 }
 
-const defaults: KeeperTimes = { checkMs: 10_000, retryMs: 2_000, leadMs: 5_000 };
+const defaults: KeeperTimes = { checkMs: 10_000, retryMs: 2_000, leadMs: 3_000 };
 
 /**
  * Keeps the API server's trust and our certificate together: a new one is made known first and used later, the old one stays
@@ -47,7 +47,7 @@ export class IdentityKeeper {
     this.#running = this.#run();
   }
 
-  /** True from when the API server knows us first. */
+  /** True from when the API servers have had the time to learn of us: before that nobody may be sent to us. */
   get isPublished(): boolean {
     return this.#isPublished;
   }
@@ -83,7 +83,7 @@ export class IdentityKeeper {
   /** Files that are half replaced are no reason not to look at the API server. */
   async #check(): Promise<void> {
     const { source, publish, use, log } = this.#options;
-    await publish(this.#current.trust);
+    if ((await publish(this.#current.trust)) && !this.#isPublished) await this.#pause(this.#times.leadMs);
     this.#isPublished = true;
     const next = await source.next(this.#current);
     if (next === undefined) return;

@@ -12,6 +12,11 @@ import { serveWebhook } from './webhook-server.ts';
 
 type WebhookConfig = NonNullable<ConfigFile['webhook']>;
 
+export interface WebhookTimes extends Partial<KeeperTimes> {
+  /** How long a webhook that ends goes on to answer. */
+  readonly drainMs?: number;
+}
+
 export interface RunningWebhook {
   readonly port: number;
   /** True from when the API server asks us and trusts us. */
@@ -25,7 +30,7 @@ export async function startWebhook(
   { cluster: access = { requestTimeoutMs: 10_000 }, webhook }: Pick<ConfigFile, 'cluster' | 'webhook'>,
   log: WorkerLog,
   onRejection: (incumbent: OperationKind, newcomer: OperationKind) => void,
-  { drainMs = 2_000, ...times }: Partial<KeeperTimes> & { readonly drainMs?: number } = {},
+  { drainMs = 2_000, ...times }: WebhookTimes = {},
 ): Promise<RunningWebhook | undefined> {
   if (webhook === undefined) {
     log.warn(

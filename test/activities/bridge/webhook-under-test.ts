@@ -6,8 +6,7 @@ import { parseConfig } from '../../../activities/config.ts';
 import { createCluster } from '../../../activities/kubernetes/client-node-adapter.ts';
 import { ClusterError, type Cluster, type KubeObject } from '../../../activities/kubernetes/port.ts';
 import { resources } from '../../../activities/kubernetes/resources.ts';
-import type { KeeperTimes } from '../../../workers/bridge/identity-keeper.ts';
-import { startWebhook, type RunningWebhook } from '../../../workers/bridge/webhook.ts';
+import { startWebhook, type RunningWebhook, type WebhookTimes } from '../../../workers/bridge/webhook.ts';
 import { createLog } from '../../../workers/log.ts';
 import type { OperationKind } from '../../../workflows/domain/vmop/matrix.ts';
 import { startApiProxy, type ApiProxy } from '../../sim/api-proxy.ts';
@@ -26,7 +25,7 @@ export interface WebhookUnderTest {
   readonly vmflow: Cluster;
   readonly rejections: readonly string[];
   /** Starts one; further ones are further bridges. `options` are those of `vmflow.yaml`. */
-  start(options?: Readonly<Record<string, unknown>>, times?: Partial<KeeperTimes>): Promise<RunningWebhook>;
+  start(options?: Readonly<Record<string, unknown>>, times?: WebhookTimes): Promise<RunningWebhook>;
   /** Resolves when the API server asks it. */
   inEffect(namespace: string): Promise<void>;
   /** Clears the configuration and ends all webhooks. */

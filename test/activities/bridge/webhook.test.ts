@@ -148,7 +148,7 @@ describe('the configuration in the API server', () => {
     await stays('unpublished', () => !webhook.isPublished(), 200);
     refused.remove();
     await it.inEffect(namespace);
-    assert.ok(webhook.isPublished());
+    await waitFor('readiness', () => webhook.isPublished());
   });
 
   test('is the only one that vmflow may touch, and never to delete', async () => {
@@ -350,7 +350,7 @@ describe('no creation fails', () => {
     const balancer = await startTcpProxy(target);
     try {
       const url = `https://${balancer.address}/admit`;
-      const first = await it.start({ url });
+      const first = await it.start({ url }, { drainMs: 1_000 });
       target.port = first.port;
       await it.inEffect(namespace);
       const fire = underFire();
