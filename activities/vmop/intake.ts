@@ -20,13 +20,12 @@ export function createIntake({ cluster }: VmopDeps): VmopActivities['intake'] {
       whichEnded(cluster, incumbents),
     ]);
     if (vmop.isDeleting) return { ...closed, state: 'deleting', ended };
-    const pins = vmop.phase === undefined ? undefined : await pinsOfEarlierSignal(cluster, vmop, vm);
+    const earlier = vmop.phase === undefined ? { state: 'new' as const } : await leftByEarlierRun(cluster, vmop, vm);
     const marked = await introduce(cluster, op, vm);
     if (marked === undefined) return { ...closed, ended };
     return {
-      state: pins === undefined ? 'new' : 'signalled',
+      ...earlier,
       ...factsOf(vm),
-      ...(pins === undefined ? {} : { pins }),
       ended,
       tookOver: vmop.phase === undefined ? [] : await takenOverBy(cluster, op),
     };
@@ -85,26 +84,28 @@ async function introduce(
 }
 
 /**
- * What the signal of an earlier run was sent for; undefined: none was sent. Its traces are the condition, the receipt on the
- * machine, or the migration object.
+ * How far an earlier run got. Traces of a signal are the condition, the receipt on the machine, the migration object; a stop
+ * leaves none, but may be sent again to the instance it was meant for.
  */
-async function pinsOfEarlierSignal(
+async function leftByEarlierRun(
   cluster: Cluster,
   { ref, object, conditions }: Vmop,
   vm: KubeObject | undefined,
-): Promise<Pins | undefined> {
+): Promise<Pick<IntakeResult, 'state' | 'pins'>> {
+  const instanceUid = annotation(object, vmopKeys.pinnedInstance);
+  if (instanceUid === undefined) return { state: 'new' };
+  const vmUid = object.metadata.labels?.[vmopKeys.vmUidLabel] ?? vm?.metadata.uid ?? '';
+  const pins: Pins = { vmUid, ...(instanceUid === '' ? {} : { instanceUid }) };
+  if (conditionOf(conditions, 'SignalSent')?.status === 'True') return { state: 'signalled', pins };
   const [machine, migration] = await Promise.all([
     cluster.get(resources.machine, ref.namespace, ref.vmName),
     cluster.get(resources.migration, ref.namespace, migrationName(ref)),
   ]);
-  const wasSent =
-    conditionOf(conditions, 'SignalSent')?.status === 'True' ||
+  const hasTrace =
+    ref.type === 'Stop' ||
     (machine !== undefined && annotation(machine, vmopKeys.receipt) === ref.uid) ||
     (migration !== undefined && isOwnedBy(migration, ref.uid));
-  if (!wasSent) return undefined;
-  const vmUid = object.metadata.labels?.[vmopKeys.vmUidLabel] ?? vm?.metadata.uid ?? '';
-  const instanceUid = annotation(object, vmopKeys.pinnedInstance) ?? '';
-  return { vmUid, ...(instanceUid === '' ? {} : { instanceUid }) };
+  return hasTrace ? { state: 'unsure', pins } : { state: 'claimed' };
 }
 
 async function whichEnded(cluster: Cluster, incumbents: readonly AcceptedOperation[]): Promise<string[]> {

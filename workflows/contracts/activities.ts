@@ -186,10 +186,13 @@ export interface IntakeInput {
 
 /** What a newcomer and the world look like when it is decided. */
 export interface IntakeResult {
-  /** `closed`: gone or terminal, nothing to do. `signalled`: an earlier run sent the signal. */
-  readonly state: 'new' | 'signalled' | 'deleting' | 'closed';
+  /**
+   * `closed`: gone or terminal, nothing to do. `claimed`: an earlier run has claimed the VM, so it was found applicable.
+   * `signalled`: it sent the signal; `unsure`: perhaps not all of it.
+   */
+  readonly state: 'new' | 'claimed' | 'signalled' | 'unsure' | 'deleting' | 'closed';
   readonly vm?: VmFacts;
-  /** With `signalled`. */
+  /** With `signalled` and `unsure`. */
   readonly pins?: Pins;
   /** UIDs of the incumbents that are over. */
   readonly ended: readonly string[];

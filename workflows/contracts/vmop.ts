@@ -160,8 +160,8 @@ export interface OperationInput {
 /** What the coordinator found out about a newcomer. */
 export type Verdict =
   | Decision
-  /** The signal was sent by an earlier run: wait for the outcome only. */
-  | { readonly kind: 'resume'; readonly pins: Pins }
+  /** An earlier run sent the signal, or (`unsure`) may have: then it is sent again, which has no effect twice. */
+  | { readonly kind: 'resume'; readonly pins: Pins; readonly unsure?: true }
   /** The object is being deleted: clean up, release it. */
   | { readonly kind: 'deleted' };
 

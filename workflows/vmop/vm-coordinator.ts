@@ -152,13 +152,17 @@ class Coordinator {
   #verdict(next: ActiveOperation, intake: IntakeResult): Verdict {
     const isDeleted = intake.state === 'deleting' || this.#ledger.get(next.uid)?.deleted === true;
     if (isDeleted) return { kind: 'deleted' };
-    if (intake.pins !== undefined) return { kind: 'resume', pins: intake.pins };
+    if (intake.pins !== undefined)
+      return { kind: 'resume', pins: intake.pins, ...(intake.state === 'unsure' ? { unsure: true } : {}) };
     const incumbents = this.#ledger.olderThan(next).map(({ name, uid, type, force }) => ({
       name,
       uid,
       type,
       ...(force === undefined ? {} : { force }),
     }));
+    // Once it has claimed the VM it was applicable: what it did to the VM since must not count against it.
+    if (intake.state === 'claimed')
+      return incumbents.length === 0 ? { kind: 'run' } : { kind: 'supersede', incumbents };
     return decide(incumbents, next, this.#vm.vmName, intake.vm, intake.tookOver);
   }
 

@@ -98,7 +98,7 @@ class VmOperation {
         this.#order ??= { kind: 'deleted' };
         return await this.#takenDown();
       case 'resume':
-        return await this.#waitForProof(decision.pins);
+        return await (decision.unsure === true ? this.#signal(decision.pins) : this.#waitForProof(decision.pins));
       case 'run':
         return await this.#execute([]);
       case 'supersede':

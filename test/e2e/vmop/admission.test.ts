@@ -100,19 +100,19 @@ describe('admission of operations', () => {
   const stop = { type: 'Stop' } as const;
   const forced = (type: VmopType): OperationKind => ({ type, force: true });
   const refusals: readonly (readonly [string, OperationKind, OperationKind])[] = [
-    ['A12 a start while a stop is active', stop, { type: 'Start' }],
-    ['A13 a start while a start is active', { type: 'Start' }, { type: 'Start' }],
-    ['A14 a stop while a stop is active', stop, stop],
-    ['A15 a forced stop while a forced stop is active', forced('Stop'), forced('Stop')],
-    ['A16 a forced stop while a forced restart is active', forced('Restart'), forced('Stop')],
-    ['A17 an eviction while a migration is active', { type: 'Migrate' }, { type: 'Evict' }],
-    ['A18 a forced stop while a restore is active', { type: 'Restore' }, forced('Stop')],
-    ['A19 a forced restart while a clone is active', { type: 'Clone' }, forced('Restart')],
-    ['A20 a plain restart while a stop is active', stop, { type: 'Restart' }],
+    ['vmop/A12 a start while a stop is active', stop, { type: 'Start' }],
+    ['vmop/A13 a start while a start is active', { type: 'Start' }, { type: 'Start' }],
+    ['vmop/A14 a stop while a stop is active', stop, stop],
+    ['vmop/A15 a forced stop while a forced stop is active', forced('Stop'), forced('Stop')],
+    ['vmop/A16 a forced stop while a forced restart is active', forced('Restart'), forced('Stop')],
+    ['vmop/A17 an eviction while a migration is active', { type: 'Migrate' }, { type: 'Evict' }],
+    ['vmop/A18 a forced stop while a restore is active', { type: 'Restore' }, forced('Stop')],
+    ['vmop/A19 a forced restart while a clone is active', { type: 'Clone' }, forced('Restart')],
+    ['vmop/A20 a plain restart while a stop is active', stop, { type: 'Restart' }],
   ];
   for (const [title, older, newer] of refusals)
-    test(`vmop/${title} is refused, and what is active is left as it is`, async () => {
-      const vm = title.slice(0, 3).toLowerCase();
+    test(`${title} is refused, and what is active is left as it is`, async () => {
+      const vm = title.slice(5, 8).toLowerCase();
       const incumbent = await active(vm, older);
       const { code, message } = await answer(create(vm, newer));
       assert.equal(code, 403);
