@@ -7,6 +7,7 @@ import { cutToBytes } from '../../workflows/domain/text.ts';
 import { CliError } from '../errors.ts';
 import { gatewayReasons, type StartRequest } from '../gateway.ts';
 import type { Session } from '../session.ts';
+import { explainSilence, whatHoldsUp } from './silence.ts';
 import type { VmRef } from './targets.ts';
 
 /** Values of search attributes end at 255 bytes, summaries at 200. */
@@ -41,14 +42,21 @@ export async function tellCoordinator(
   const gateway = await session.gateway();
   const updateId = `${name}/${session.runtime.random()}`;
   const start = coordinatorStart(vm);
-  for (let left = attempts - 1; ; left--) {
-    try {
-      return (await gateway.startWithUpdate(start, { name, updateId, body })).answer;
-    } catch (error) {
-      if (!(error instanceof CliError)) throw error;
-      if (left === 0 || !isPassing(error)) throw inWordsOf(error, attempt, start.workflowId);
-      await session.runtime.sleep(pauseMs);
+  const answered = new AbortController();
+  // A courtesy: the answer never waits for it.
+  void explainSilence(session, start.workflowId, answered.signal).catch(() => undefined);
+  try {
+    for (let left = attempts - 1; ; left--) {
+      try {
+        return (await gateway.startWithUpdate(start, { name, updateId, body })).answer;
+      } catch (error) {
+        if (!(error instanceof CliError)) throw error;
+        if (left === 0 || !isPassing(error)) throw await explained(session, error, attempt, start.workflowId);
+        await session.runtime.sleep(pauseMs);
+      }
     }
+  } finally {
+    answered.abort();
   }
 }
 
@@ -56,9 +64,15 @@ function isPassing({ reason }: CliError): boolean {
   return reason === gatewayReasons.notFound || reason === gatewayReasons.unreachable;
 }
 
-/** People ask for a stop of a VM, not for the start of its coordinator. */
-function inWordsOf(error: CliError, attempt: string, workflowId: string): CliError {
-  return error.with({ message: error.message.replace(`can't start ${workflowId}`, `can't ${attempt}`) });
+/** People ask for a stop of a VM, not for the start of its coordinator; and one that doesn't answer has its reason. */
+async function explained(session: Session, error: CliError, attempt: string, workflowId: string): Promise<CliError> {
+  const why = error.reason === gatewayReasons.unfinished ? await whatHoldsUp(session, workflowId) : undefined;
+  const message = error.message.replace(`can't start ${workflowId}`, `can't ${attempt}`);
+  return error.with({
+    message,
+    ...(why === undefined ? {} : { why }),
+    ...(error.reason === gatewayReasons.unfinished ? { link: await session.link(workflowId) } : {}),
+  });
 }
 
 function coordinatorStart({ namespace, name }: VmRef): StartRequest {

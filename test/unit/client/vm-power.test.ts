@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { vmOperationId } from '../../../workflows/contracts/ids.ts';
 import { CliError } from '../../../client/errors.ts';
 import { noWorker, refusedBy, type FakeGateway } from './fake-gateway.ts';
 import { block, documentOf, errorOf, runCli } from './run-cli.ts';
 import {
   coordinator,
+  coordinatorExecution,
   created,
   ended,
   link,
@@ -142,6 +144,49 @@ test('a coordinator that closes in this moment is met again with the same update
   assert.deepEqual(new Set(gateway.started.map(({ update }) => update?.updateId)).size, 1);
   assert.equal(gateway.started.length, 2);
 });
+
+const silences: readonly [string, (gateway: FakeGateway) => void, RegExp][] = [
+  [
+    'in its own words',
+    (gateway) => (gateway.statusOf[coordinator] = { reason: 'Trouble', message: "can't read the operations" }),
+    /can't read the operations/,
+  ],
+  [
+    'in those of the call that it tries again',
+    (gateway) => {
+      const pending = { type: 'listActiveVmops', attempt: 4, maxAttempts: 0, state: 'scheduled' } as const;
+      gateway.executions = [
+        { ...coordinatorExecution(), pending: [{ ...pending, lastFailure: 'the API server is away' }] },
+      ];
+    },
+    /the API server is away/,
+  ],
+];
+for (const [what, prepare, words] of silences) {
+  test(`a coordinator that is slow to answer says what it waits for, ${what}`, async () => {
+    const gateway = withCluster();
+    prepare(gateway);
+    const answer = gateway.startWithUpdate.bind(gateway);
+    gateway.startWithUpdate = async (start, update) => {
+      await setImmediate();
+      return answer(start, update);
+    };
+    const slow = await runCli(stop, { gateway });
+    assert.equal(slow.exit, 0);
+    assert.match(slow.stderr, new RegExp(`accepted, not answered yet: .*${words.source}`));
+    gateway.startAnswer = new CliError({
+      exit: 'notAcknowledged',
+      reason: 'NOT_FINISHED_YET',
+      message: `can't start ${coordinator}: accepted`,
+    });
+    const never = await runCli(stop, { gateway });
+    assert.equal(never.exit, 6);
+    assert.match(
+      never.stderr,
+      new RegExp(`can't stop shop/db-0: accepted\n {2}why {5}${words.source}\n {2}link {4}http`),
+    );
+  });
+}
 
 test('names: NAMESPACE/NAME, vm/NAME, -n and VMFLOW_KUBE_NAMESPACE; without a namespace it is looked for', async () => {
   const ways: readonly [readonly string[], Record<string, string>, number][] = [
