@@ -13,6 +13,7 @@ import { awaitAbort, compensate } from './compensate.ts';
 import type { VmopDeps } from './deps.ts';
 import { recordEvent } from './events.ts';
 import { endWorkflow } from './fence.ts';
+import { countCompensationFailure, recordFence } from './metrics.ts';
 import { annotation, conditionOf, type Vmop } from './objects.ts';
 import { changeVmop, readVmop, releaseFinalizer, writeStatus } from './status.ts';
 
@@ -31,7 +32,9 @@ export function createTakeOver(deps: VmopDeps): VmopActivities['takeOver'] {
       async () => {
         const signal = Context.current().cancellationSignal;
         const order = { kind: 'fence', by: { name: op.name, uid: op.uid } } as const;
+        const since = performance.now();
         await endWorkflow(deps.temporal, incumbent, order, signal);
+        recordFence(incumbent.type, performance.now() - since);
         return await inherit(deps, input, incumbent, signal);
       },
     );
@@ -139,6 +142,7 @@ async function bothFailed(
 ): Promise<unknown> {
   const primary = toOperationError(cause, [toClusterOperationError]);
   if (primary.retryable || primary.code === 'FENCED') return cause;
+  countCompensationFailure(incumbent.type);
   const what = `what operation "${incumbent.name}" (${inWords(incumbent)}) had asked of VirtualMachine "${op.vmName}" could not be taken back`;
   const failed = await writeStatus(cluster, incumbent, () => ({
     phase: 'Failed',

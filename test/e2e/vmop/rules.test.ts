@@ -47,6 +47,20 @@ describe('order, lateness, deletion', { concurrency: true }, () => {
     await stays('stopped', () => scenario.look('a')?.phase === 'Stopped', 2_000);
   });
 
+  test('how long a fence took is among the metrics of the worker', async () => {
+    const scenario = await rig.scenario();
+    await scenario.vm('a', homeless);
+    const start = await scenario.op('Start', 'a');
+    await start.inProgress();
+    const stop = await scenario.op('Stop', 'a');
+    assert.equal(await stop.ends(), 'Completed/OperationCompleted');
+    const [, port] = /"healthPort":(\d+)/.exec(rig.workers[0]?.output() ?? '') ?? [];
+    await waitFor('the metric', async () => {
+      const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+      return /vmflow_vmop_fence_duration\w*_count\{[^}]*incumbent_type="Start"[^}]*\} [1-9]/.test(text);
+    });
+  });
+
   test('a migration that is created after its operation was superseded is swept away', async () => {
     const scenario = await rig.scenario();
     await scenario.vm('a', { running: true, annotations: { [switches.migrationStuckAt]: 'Running' } });
