@@ -5,6 +5,7 @@ import { vmopKeys } from '../../../workflows/contracts/vmop.ts';
 import { delayAnnotations, switches } from '../../sim/vm-layer/switches.ts';
 import { completedOf, VmRig, type OperationUnderTest, type VmScenario } from '../../support/vm-rig.ts';
 import { stays, waitFor } from '../../support/wait-for.ts';
+import { vmflow } from '../cli/run-process.ts';
 
 const modes = ['Completed', 'Superseded'] as const;
 
@@ -55,6 +56,22 @@ for (const mode of modes) {
       await isSuperseded(start, stop, 'Stop');
       await nothingWaits(scenario, 'a');
       await staysStopped(scenario, 'a');
+    });
+
+    test('vmop/A39 the phase is a setting; the command line says Superseded and ends with 8 in both modes', async () => {
+      const scenario = await rig.scenario();
+      await scenario.vm('a', { runPolicy: 'Manual', annotations: { [switches.unschedulable]: 'true' } });
+      const start = await scenario.op('Start', 'a');
+      await start.inProgress();
+      const stop = await scenario.op('Stop', 'a');
+      await isSuperseded(start, stop, 'Stop');
+      const { address, namespace } = rig.temporal;
+      const { exit, stdout } = await vmflow(
+        { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, VMFLOW_TASK_QUEUE: rig.taskQueue },
+        ...['op', 'watch', start.name, '-n', scenario.namespace],
+      );
+      assert.equal(exit, 8);
+      assert.match(stdout, new RegExp(`Superseded[^]*${stop.name}`));
     });
 
     test('vmop/A02 a start is called off before anything happened', async () => {
