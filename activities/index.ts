@@ -44,6 +44,12 @@ export const errorTranslators: readonly ErrorTranslator[] = [
   toSourceOperationError,
 ];
 
+/** The schedules are there for every installation: without a cluster they find nothing, instead of failing every 30 s. */
+const nothingToKeepUp: Pick<ControlActivities, 'sweepVmops' | 'collectVmops'> = {
+  sweepVmops: () => Promise.resolve({ active: 0, resubmitted: 0, migrationsDeleted: 0 }),
+  collectVmops: () => Promise.resolve({ deleted: 0 }),
+};
+
 /** Short activities: what a control worker registers. */
 export function createControlActivities(deps: ActivityDeps): ControlActivities {
   const template = templateDeps(deps);
@@ -61,6 +67,7 @@ export function createControlActivities(deps: ActivityDeps): ControlActivities {
     destroyTemp: createDestroyTemp(template),
     destroyRollback: createDestroyRollback(template),
     ...createVmopActivities(vmopDeps(deps)),
+    ...(deps.cluster === undefined ? nothingToKeepUp : {}),
     ...createLookup(deps, deps.identity),
   };
 }

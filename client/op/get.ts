@@ -35,11 +35,14 @@ export const watchOperation: Action<WatchFlags> = async (session, args, flags) =
   }
   const interrupt = session.runtime.onInterrupt();
   try {
-    const show = watcher(session, info.name, (status) => mergeOperation(info, status, link));
+    const block = drawsInPlace(session) ? new LiveBlock(session.runtime.stderr) : undefined;
+    const show = watcher(session, info.name, block, (status) => mergeOperation(info, status, link));
     const end = await waitForOperation(session, info, { wait: '', ...flags }, interrupt.signal, show);
     sayHowToComeBack(session, info, end);
     const last = await readOperation(session, info).catch(() => undefined);
-    if (last !== undefined) await printEnd(session, await loadOperation(session, last));
+    const view = last === undefined ? undefined : await loadOperation(session, last);
+    if (view !== undefined && block !== undefined) block.draw(renderOperation(session, view, session.paintErr));
+    else if (view !== undefined) await printEnd(session, view);
     else if (!session.isMachineReadable) session.note(`${info.name}: ${endInWords(end)}`);
     return exitOfEnd(end);
   } finally {
@@ -53,10 +56,16 @@ async function printEnd(session: Session, view: OperationView): Promise<void> {
   else await printOperation(session, view);
 }
 
+/** On a terminal the state is drawn again in place, the last one too. */
+function drawsInPlace({ flags, runtime, isMachineReadable }: Session): boolean {
+  return !isMachineReadable && flags.quiet !== true && runtime.stdout.isTTY && runtime.stderr.isTTY;
+}
+
 /** Changes are the result of watching with `-o jsonl`; else they go where they don't disturb it. */
 function watcher(
   session: Session,
   name: string,
+  block: LiveBlock | undefined,
   viewOf: (status: Parameters<Show>[0]) => OperationView,
 ): Show | undefined {
   const { flags, runtime, isMachineReadable } = session;
@@ -69,8 +78,7 @@ function watcher(
     };
   }
   if (isMachineReadable || flags.quiet === true) return undefined;
-  if (!runtime.stderr.isTTY) return stepLines(session, name);
-  const block = new LiveBlock(runtime.stderr);
+  if (block === undefined) return stepLines(session, name);
   return (status) => block.draw(renderOperation(session, viewOf(status), session.paintErr));
 }
 

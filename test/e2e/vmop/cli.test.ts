@@ -374,7 +374,7 @@ describe('VM operations from the command line', () => {
     });
   });
 
-  test('workers without a cluster say that one has to be added', async () => {
+  test('workers without a cluster say that one has to be added, and have nothing to sweep', async () => {
     const configPath = join(rig.dir, 'no-cluster.yaml');
     await writeFile(configPath, '{}');
     const { address, namespace } = rig.temporal;
@@ -389,6 +389,12 @@ describe('VM operations from the command line', () => {
         assert.equal(exit, 2, stderr);
         assert.match(stderr, /names no Kubernetes cluster\n {2}next {4}add a section "cluster:"/);
       }
+      const sweep = { taskQueue, workflowId: taskQueue, args: [] };
+      assert.deepEqual(await rig.client.workflow.execute('vmopSweep', sweep), {
+        active: 0,
+        resubmitted: 0,
+        migrationsDeleted: 0,
+      });
     } finally {
       await worker.stop();
     }

@@ -227,6 +227,29 @@ test('op watch of one that is over shows it and gives its code', async () => {
   assert.equal((await runCli(['op', 'get', stopName, '-w'], { gateway: withCluster(forced) })).exit, 0);
 });
 
+test('op watch on a terminal draws the state in place, the last one too, and prints nothing twice', async () => {
+  const gateway = withCluster(stopInfo());
+  let finish: (outcome: object) => void = () => undefined;
+  gateway.awaitEnd = () => new Promise((resolve) => (finish = resolve));
+  gateway.query = () => {
+    const done = stopInfo({ phase: 'Completed', endedAt: '2026-03-01T13:20:00.000Z' });
+    gateway.answers.vmop = { what: 'vmop', found: [done] };
+    finish(ended());
+    return Promise.resolve(stopStatus());
+  };
+  const { exit, stdout, stderr } = await runCli(['op', 'watch', stopName, '--color', 'never'], {
+    gateway,
+    isTerminal: true,
+  });
+  assert.deepEqual([exit, stdout], [0, '']);
+  const [first = '', ...again] = stderr
+    .split('\u001b[J')
+    .map((drawn) => drawn.split('\n')[0] ?? '')
+    .slice(1);
+  assert.match(first, /InProgress since/);
+  assert.match(again.at(-1) ?? '', /Completed since/);
+});
+
 test('op watch --timeout gives 124', async () => {
   const gateway = withCluster(stopInfo());
   assert.equal((await runCli(['op', 'watch', stopName, '--timeout', '1m'], { gateway })).exit, 124);

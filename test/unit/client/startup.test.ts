@@ -26,7 +26,7 @@ async function packagesOf(...argv: string[]): Promise<readonly string[]> {
 }
 
 test('--help loads the parser and nothing heavy, which keeps it under 300 ms', async () => {
-  for (const argv of [['--help'], ['template', 'update', '--help'], []]) {
+  for (const argv of [['--help'], ['template', 'update', '--help'], ['stop', '--help'], ['op', '--help'], []]) {
     assert.deepEqual(await packagesOf(...argv), ['commander', 'picocolors'], argv.join(' '));
   }
 });
