@@ -1,8 +1,7 @@
 import type { RunPolicy, VmPhase } from '../../workflows/domain/vmop/applicability.ts';
 import type { Condition } from '../../workflows/domain/vmop/conditions.ts';
-import type { VmopType } from '../../workflows/domain/vmop/matrix.ts';
 import type { MigrationFacts } from '../../workflows/domain/vmop/migration.ts';
-import { isTerminal, vmopKeys, type VmopPhase, type VmopRef } from '../../workflows/contracts/vmop.ts';
+import { isTerminal, vmopKeys, type VmopPhase, type VmopRef, type VmopSpec } from '../../workflows/contracts/vmop.ts';
 import type { KubeObject } from '../kubernetes/port.ts';
 
 /** Reads what we need from objects whose shape their definitions guarantee. Missing parts get the definitions' defaults. */
@@ -20,10 +19,11 @@ export interface Vmop {
 
 export function vmopOf(object: KubeObject): Vmop {
   const { metadata } = object;
-  const spec = (object.spec ?? {}) as { type: VmopType; virtualMachineName: string; force?: boolean };
+  const spec = (object.spec ?? {}) as unknown as VmopSpec;
   const status = (object.status ?? {}) as { phase?: VmopPhase; conditions?: Condition[] };
   const seq = Number(annotation(object, vmopKeys.seq));
   const by = annotation(object, vmopKeys.requestedBy);
+  const nodeSelector = spec.migrate?.nodeSelector;
   return {
     object,
     ref: {
@@ -35,6 +35,7 @@ export function vmopOf(object: KubeObject): Vmop {
       ...(spec.force === undefined ? {} : { force: spec.force }),
       createdAt: new Date(metadata.creationTimestamp).toISOString(),
       ...(by === undefined ? {} : { by }),
+      ...(nodeSelector === undefined ? {} : { nodeSelector }),
     },
     ...(status.phase === undefined ? {} : { phase: status.phase }),
     conditions: status.conditions ?? [],

@@ -50,6 +50,8 @@ export interface VmopRef extends OperationKind {
   readonly createdAt: string;
   /** Who asked for it, where that is known. */
   readonly by?: string;
+  /** Of a migration: where it may go. */
+  readonly nodeSelector?: Readonly<Record<string, string>>;
 }
 
 export interface AcceptedOperation extends VmopRef {

@@ -31,6 +31,8 @@ interface Coordinator {
   readonly ledger: Ledger;
   /** Whether it knows what is active. */
   isReady(): boolean;
+  /** What keeps it from deciding, where something does. */
+  trouble(): string | undefined;
   status(): CoordinatorStatus;
   /** Something has changed. */
   show(): void;
@@ -113,8 +115,12 @@ export class CoordinatorDesk {
     return `this is the coordinator of ${this.#coordinator.vm.namespace}/${this.#coordinator.vm.vmName}, not of ${String(op.namespace)}/${String(op.vmName)}`;
   }
 
+  /** A person isn't kept waiting for somebody who has to mend something first: nothing would be said until then. */
   async #request(request: VmRequest): Promise<RequestAnswer> {
-    await this.#untilReady();
+    await condition(() => this.#coordinator.isReady() || this.#coordinator.trouble() !== undefined);
+    const trouble = this.#coordinator.trouble();
+    if (trouble !== undefined)
+      throw failure('Unavailable', `${trouble}; nothing was asked for`, { code: 'TROUBLE', next: 'vmflow doctor' });
     try {
       return await answerRequest(this.#coordinator.vm, this.#coordinator.ledger, request);
     } finally {

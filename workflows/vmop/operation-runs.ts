@@ -75,10 +75,11 @@ export async function failOperation(op: AcceptedOperation, message: string): Pro
 
 /** Without what only the coordinator needs to know. */
 export function acceptedOf(active: ActiveOperation): AcceptedOperation {
-  const { namespace, name, uid, vmName, type, createdAt, seq, force, by } = active;
+  const { namespace, name, uid, vmName, type, createdAt, seq, force, by, nodeSelector } = active;
   return {
     ...{ namespace, name, uid, vmName, type, createdAt, seq },
     ...(force === undefined ? {} : { force }),
     ...(by === undefined ? {} : { by }),
+    ...(nodeSelector === undefined ? {} : { nodeSelector }),
   };
 }

@@ -54,6 +54,7 @@ class Coordinator {
       vm: this.#vm,
       ledger: this.#ledger,
       isReady: () => this.#isReady,
+      trouble: () => this.#trouble,
       status: () => this.#status(),
       show: () => this.#show(),
     }).listen();

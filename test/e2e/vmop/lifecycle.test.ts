@@ -201,6 +201,10 @@ describe('operations of their own', { concurrency: true }, () => {
       return status.reason === 'Trouble' ? status : undefined;
     });
     assert.match(waiting.message, /can't be decided: .*patch VirtualMachineOperation/);
+    await assert.rejects(
+      scenario.request('a', { type: 'Restart' }),
+      (err: Error) => err.cause instanceof Error && /can't be decided: .*nothing was asked for/.test(err.cause.message),
+    );
     refusal.remove();
     assert.equal(await stop.ends(60_000), 'Completed/OperationCompleted');
   });

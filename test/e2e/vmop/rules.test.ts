@@ -187,6 +187,18 @@ describe('order, lateness, deletion', { concurrency: true }, () => {
     assert.deepEqual(await scenario.request('b', { type: 'Stop' }), { outcome: 'already-so', phase: 'Stopped' });
   });
 
+  test('a move to the same node twice is one; to another node it is refused', async () => {
+    const scenario = await rig.scenario();
+    await scenario.vm('a', { running: true, annotations: { [switches.migrationStuckAt]: 'Running' } });
+    const to = (node: string) =>
+      ({ type: 'Migrate', migrate: { nodeSelector: { 'kubernetes.io/hostname': node } } }) as const;
+    const { nodeName } = scenario.look('a') ?? {};
+    const [there = '', elsewhere = ''] = ['node-a', 'node-b', 'node-c'].filter((node) => node !== nodeName);
+    assert.equal((await scenario.request('a', to(there))).outcome, 'created');
+    assert.equal((await scenario.request('a', to(there))).outcome, 'in-progress');
+    await assert.rejects(scenario.request('a', to(elsewhere)), { name: 'WorkflowUpdateFailedError' });
+  });
+
   test('case/05 a migration in the queue is Pending, with its place', async () => {
     const scenario = await rig.scenario();
     await scenario.vm('a', { running: true, annotations: { [switches.migrationStuckAt]: 'Running' } });

@@ -1,10 +1,6 @@
 import type { VmPhase } from './applicability.ts';
 import { kindOf, vmopTypes, type OperationKind, type VmopType } from './matrix.ts';
 
-interface Asked extends OperationKind {
-  readonly migrate?: { readonly nodeSelector?: Readonly<Record<string, string>> };
-}
-
 /** What is wrong with a request of a person, before anything is looked up; undefined: nothing. */
 export function problemWithRequest(request: unknown): string | undefined {
   if (!isRecord(request) || !isRecord(request['spec'])) return 'a request is { "spec": { "type": … }, "by": … }';
@@ -42,9 +38,18 @@ export function isAlreadySo(operation: OperationKind, phase: VmPhase): boolean {
   return alreadySo[operation.type]?.includes(phase) ?? false;
 }
 
+type NodeSelector = Readonly<Record<string, string>>;
+
 /** True when both ask for the same: the second has nothing to add. */
-export function isSameRequest(a: Asked, b: Asked): boolean {
-  return kindOf(a) === kindOf(b) && a.migrate?.nodeSelector === undefined && b.migrate?.nodeSelector === undefined;
+export function isSameRequest(
+  active: OperationKind & { readonly nodeSelector?: NodeSelector },
+  asked: OperationKind & { readonly migrate?: { readonly nodeSelector?: NodeSelector } },
+): boolean {
+  return kindOf(active) === kindOf(asked) && inOrder(active.nodeSelector) === inOrder(asked.migrate?.nodeSelector);
+}
+
+function inOrder(selector: NodeSelector = {}): string {
+  return JSON.stringify(Object.entries(selector).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** A name for the object of a request: `<vm>-<type>-<end of the request's id>`. */
