@@ -78,8 +78,23 @@ export function aQuiescedPod(over: Partial<PodFacts> = {}): PodFacts {
 }
 
 export function anUnscheduledPod(over: Partial<PodFacts> = {}): PodFacts {
-  const { scheduledAt: _, lifecycle: __, ...pod } = anEmptyPod({ nodeName: '', pinnedTo: ['node-b'], restore: true });
-  return { ...pod, ...over };
+  return {
+    name: 'web-0',
+    uid: 'pod-2',
+    resourceVersion: '300',
+    owned: true,
+    createdAt: at(-20),
+    nodeName: '',
+    pinnedTo: ['node-b'],
+    phase: 'Pending',
+    containerRunning: false,
+    stamp: generation,
+    hibernate: false,
+    restore: true,
+    vmId: '',
+    requests: small,
+    ...over,
+  };
 }
 
 export function said(state: LifecycleState, observedGeneration = generation, message = ''): Lifecycle {

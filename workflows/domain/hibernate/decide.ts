@@ -52,6 +52,16 @@ const on = ['on'] as const;
 const table: readonly Row[] = [
   { row: 'D1', place: ['foreign'], shown: 'Blocked', then: hold('PodNameConflict') },
   { row: 'D2', place: ['stale-pin'], shown: 'Retargeting', then: replaceStalePin },
+  // Nobody asks for a node, but a tag that is left over would be restored into the next Pod.
+  {
+    row: 'D25',
+    place: on,
+    tag: present,
+    is: ['live', 'ready'],
+    not: ['pinned', 'migrating', 'hib', 'held'],
+    shown: 'CleaningUp',
+    then: cleanUp,
+  },
   { row: 'D3', not: ['pinned', 'migrating'], shown: 'None', then: leave },
   { row: 'settled', place: on, is: ['unread', 'live'], not: ['hib', 'migrating'], shown: 'None', then: leave },
   { row: 'D4', tag: ['unknown'], shown: 'Waiting', then: unreadable },

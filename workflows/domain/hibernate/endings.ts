@@ -44,6 +44,12 @@ export const terminating: Ending = (s) => {
 
 export const restore: Ending = (s) => {
   const { record, context } = s;
+  const { fenceMs } = context.settings;
+  if (record?.redo !== undefined && record.redo.until === undefined)
+    return act({
+      do: 'writeRecord',
+      record: { ...record, redo: { ...record.redo, until: after(context.now, fenceMs) } },
+    });
   const until = record?.redo?.until;
   if (until !== undefined && elapsedMs(context.now, until) > 0) return wait('Fenced', { until });
   const create: Action = { do: 'createPod', digest: digestOf(s) };
@@ -65,13 +71,13 @@ export const bootFresh: Ending = (s) => {
   return s.pod === undefined ? finish(s, 'FreshBootAcknowledged') : deletePod(s, {});
 };
 
-/** Nothing is left to do: first the record goes, then the phase. */
+/** Nothing is left to do: first the phase goes, then the record, so that a half-way end still looks like what it is. */
 export function finish(s: Situation, event?: SetEvent): Next {
   const hasMoved = s.record !== undefined && s.pod !== undefined && s.record.from !== s.pod.nodeName;
   const ending: Outcome = hasMoved ? 'migrated' : 'superseded';
-  const told = event === undefined ? { ending } : { ending, event };
-  if (s.record !== undefined) return act({ do: 'writeRecord' }, told);
-  return s.set.phase === 'Migrating' ? act({ do: 'setPhase', phase: 'settled' }, { ending }) : leave(s);
+  if (s.set.phase === 'Migrating') return act({ do: 'setPhase', phase: 'settled' }, { ending });
+  if (s.record === undefined) return leave(s);
+  return act({ do: 'writeRecord' }, event === undefined ? { ending } : { ending, event });
 }
 
 export const settle: Ending = (s) => finish(s, s.record?.from === s.pod?.nodeName ? 'MigrationAborted' : 'Migrated');
@@ -200,7 +206,7 @@ function restoreWait(s: Situation): Next {
 
 /**
  * Replaces a restore Pod whose agent has failed, because a person asked. The agent may be in the middle of another attempt, so
- * the record says first until when no other Pod may be created.
+ * the record says first that no other Pod may be created at once.
  */
 function redo(s: Situation): Next | undefined {
   const { record = newRecord(s), context, observation, tag } = s;
@@ -211,13 +217,8 @@ function redo(s: Situation): Next | undefined {
   const node = observation.source;
   if (node === undefined) return deletePod(s, { force: true });
   if (!node.ready || !hasFailed(pod)) return undefined;
-  const { fenceMs } = context.settings;
-  const left = record.redo?.podUID === pod.uid ? elapsedMs(context.now, record.redo.until) : 0;
-  if (left > fenceMs * 0.9) return deletePod(s, {});
-  return act({
-    do: 'writeRecord',
-    record: { ...record, redo: { podUID: pod.uid, until: after(context.now, fenceMs) } },
-  });
+  if (record.redo?.podUID === pod.uid) return deletePod(s, {});
+  return act({ do: 'writeRecord', record: { ...record, redo: { podUID: pod.uid } } });
 }
 
 /** The VM runs where it is wanted: what it was restored from goes, nothing else. */

@@ -25,8 +25,8 @@ export interface MigrationRecord {
   readonly stageAt: string;
   /** The agent took too long at this generation: don't begin again at it unless somebody asks. */
   readonly barredAt?: number;
-  /** A restore Pod to replace; no other is created before `until`, because its agent may still be at it. */
-  readonly redo?: { readonly podUID: string; readonly until: string };
+  /** A restore Pod to replace; once it is gone, no other is created before `until`, because its agent may still be at it. */
+  readonly redo?: { readonly podUID: string; readonly until?: string };
 }
 
 const isNumber = (value: unknown): boolean => Number.isSafeInteger(value);
@@ -43,7 +43,7 @@ const rules: Rules = {
   stage: (value) => stages.some((stage) => stage === value),
   stageAt: isTime,
   barredAt: optional(isNumber),
-  redo: optional((value) => shapeProblem(value, { podUID: isText, until: isTime }) === undefined),
+  redo: optional((value) => shapeProblem(value, { podUID: isText, until: optional(isTime) }) === undefined),
 };
 
 function isTime(value: unknown): boolean {
