@@ -9,8 +9,11 @@ import { waitFor } from '../../support/wait-for.ts';
 
 const old = '416.94.1';
 const wanted = '417.94.2';
-/** Heartbeat timeout of the renames, and what their repetition may take. */
-const backWithinMs = 10_000 + 5_000;
+/**
+ * Heartbeat timeout of the renames, and what their repetition may take where all swaps of a file come back at once on cores that
+ * other tests share; the measure is printed.
+ */
+const backWithinMs = 10_000 + 15_000;
 
 let rig: Rig;
 let ova: BuiltOva;
