@@ -1,5 +1,13 @@
 import type { Observation } from './observation.ts';
-import { situationOf, type Context, type Flag, type Place, type Situation, type TagClass } from './situation.ts';
+import {
+  isFenced,
+  situationOf,
+  type Context,
+  type Flag,
+  type Place,
+  type Situation,
+  type TagClass,
+} from './situation.ts';
 import type { Next } from './step.ts';
 import type { Shown } from './steps.ts';
 import {
@@ -50,6 +58,7 @@ const on = ['on'] as const;
  * is still needed; a snapshot is only ever dropped while the VM is proven to be alive elsewhere.
  */
 const table: readonly Row[] = [
+  { row: 'D1', place: ['foreign'], not: ['pinned', 'migrating'], shown: 'None', then: leave },
   { row: 'D1', place: ['foreign'], shown: 'Blocked', then: hold('PodNameConflict') },
   { row: 'D2', place: ['stale-pin'], shown: 'Retargeting', then: replaceStalePin },
   // Nobody asks for a node, but a tag that is left over would be restored into the next Pod.
@@ -117,7 +126,7 @@ export interface Decision {
 export function decide(observation: Observation, context: Context, setUid?: string): Decision {
   const { set } = observation;
   if (set === undefined || set.deleting || (setUid !== undefined && set.uid !== setUid)) return end('setDeleted');
-  if (set.suspend) return end('parked');
+  if (set.suspend && !isFenced(observation, context.now)) return end('parked');
   const situation = situationOf(set, observation, context);
   const row = table.find((one) => fits(one, situation));
   if (row === undefined) throw new Error(`the decision table has no row for place ${situation.place}`);

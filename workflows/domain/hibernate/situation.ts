@@ -130,6 +130,13 @@ function podFlags(pod: PodFacts | undefined, record: MigrationRecord | undefined
   };
 }
 
+/** A restore Pod was given up and its agent may still be at it: nobody may create another one. */
+export function isFenced({ set, pod }: Observation, now: string): boolean {
+  const redo = set?.record?.redo;
+  if (redo === undefined || pod !== undefined) return false;
+  return redo.until === undefined || elapsedMs(now, redo.until) > 0;
+}
+
 /** This very VM is the one that the migration asked to hibernate. */
 export function isSourceVm(pod: PodFacts, record: MigrationRecord | undefined): boolean {
   return record !== undefined && pod.uid === record.sourcePodUID && pod.vmId === record.sourceVMID;
