@@ -1,6 +1,16 @@
 import type { MoRef, Observation } from '../domain/template/observation.ts';
 import type { SwapNames } from '../domain/template/names.ts';
 import type { LookupAnswer, LookupRequest } from './lookup.ts';
+import type { HibernationAction, HibernationLook } from '../domain/hibernate/hibernation.ts';
+import type { DrainCandidate } from '../domain/hibernate/drain.ts';
+import type { NodeFacts, Observation as SetObservation } from '../domain/hibernate/observation.ts';
+import type { Report } from '../domain/hibernate/report.ts';
+import type { SetLook } from '../domain/hibernate/set-look.ts';
+import type { SetAction, SetStep } from '../domain/hibernate/set-turn.ts';
+import type { MigrationSettings } from '../domain/hibernate/settings.ts';
+import type { GateLimits, SlotRequest } from '../domain/hibernate/slots.ts';
+import type { Action as MigrationAction, SetEvent } from '../domain/hibernate/step.ts';
+import type { DrainNodeInput, RequestMigrationInput, SetName } from './hibernate.ts';
 import type { Incumbent } from '../domain/vmop/decide.ts';
 import type { OperationKind } from '../domain/vmop/matrix.ts';
 import type { OvaSource, SwapTarget, TemplateSwapFleetRequest, TemplateSwapRequest } from './template.ts';
@@ -323,4 +333,133 @@ export type TransferActivities = TemplateTransferActivities & Pick<OvaLookupActi
 export interface OvaLookupActivities {
   /** Digest, size and version of an OVA as a transfer worker sees it. */
   lookupOva(request: Extract<LookupRequest, { what: 'ova' }>): Promise<LookupAnswer>;
+}
+
+/** A set and the UID that a workflow began with; without one: whichever has the name. */
+export interface SetScope extends SetName {
+  readonly setUid?: string;
+}
+
+/** Times and limits of the workers' configuration. Workflows take them with what they observe, so that a history stays true. */
+export interface HibernateSettings {
+  readonly migration: MigrationSettings;
+  readonly gate: GateLimits;
+  readonly pollFloorMs: number;
+  readonly reReadMs: number;
+  readonly waitCeilingMs: number;
+  readonly probeMs: number;
+  readonly eventRepeatMs: number;
+}
+
+/** What was seen, when, and by which settings it is to be judged. */
+export interface Seen<Look> {
+  /** ISO 8601. */
+  readonly at: string;
+  readonly look: Look;
+  readonly settings: HibernateSettings;
+}
+
+/**
+ * How a change went. `stale`: what it was decided for is no longer so, look again. `exists`: a Pod of that name is there.
+ * `unavailable`: not done and not undone, the far side doesn't let us. `forbidden`: it never will until somebody allows it.
+ */
+export interface Applied {
+  readonly outcome: 'done' | 'stale' | 'exists' | 'unavailable' | 'forbidden';
+  readonly message?: string;
+}
+
+export type AppliedTo<Look> = Applied & { readonly seen: Seen<Look> };
+
+/** One change of a migration and what to tell about it. The status is written before, the event after. */
+export interface MigrationChange<Do extends MigrationAction['do'] = MigrationAction['do']> {
+  readonly scope: SetScope;
+  readonly action: Extract<MigrationAction, { readonly do: Do }>;
+  readonly report: Report;
+  readonly event?: SetEvent;
+}
+
+/**
+ * Calls of the migration of a set's main VM, on the control queue. Each looks again right before it changes anything, does
+ * nothing when it would no longer be decided so, and answers what it saw afterwards. Safe to run twice and safe when late.
+ */
+export interface MigrationActivities {
+  /** Consistent reads. `probe`: ask the registry also about a set that looks settled. */
+  observeSet(input: SetScope & { readonly probe: boolean }): Promise<Seen<SetObservation>>;
+  /** Condition, phase and warning of a wait; skipped when nothing of it is new. */
+  reportMigration(input: { readonly scope: SetScope; readonly report: Report }): Promise<AppliedTo<SetObservation>>;
+  stampPod(change: MigrationChange<'stampPod'>): Promise<AppliedTo<SetObservation>>;
+  writeRecord(change: MigrationChange<'writeRecord'>): Promise<AppliedTo<SetObservation>>;
+  setPhase(change: MigrationChange<'setPhase'>): Promise<AppliedTo<SetObservation>>;
+  setHibernate(change: MigrationChange<'setHibernate'>): Promise<AppliedTo<SetObservation>>;
+  clearHibernate(change: MigrationChange<'clearHibernate'>): Promise<AppliedTo<SetObservation>>;
+  /** Asks the agent to keep its copy first where that is wanted; decides anew on the Pod that this leaves. */
+  deletePod(change: MigrationChange<'deletePod'>): Promise<AppliedTo<SetObservation>>;
+  /** Fails with `InvalidRequest` (`PodRejected`) when the API server refuses the Pod. */
+  createMainPod(change: MigrationChange<'createPod'>): Promise<AppliedTo<SetObservation>>;
+  /** Re-reads Pod, hibernations and digest right before. Heartbeats. */
+  dropTag(change: MigrationChange<'dropTag'>): Promise<AppliedTo<SetObservation>>;
+  /** Guarded patch of the set's target. */
+  setTarget(input: {
+    readonly scope: SetScope;
+    readonly nodeName: string;
+    readonly resourceVersion: string;
+  }): Promise<AppliedTo<SetObservation>>;
+  /** Parses a request, looks at the set and chooses a target where none is given. Fails with `InvalidRequest` or `NotFound`. */
+  planMigration(request: RequestMigrationInput): Promise<Seen<SetObservation> & { readonly target?: string }>;
+  /** Sets that have begun to migrate, for the gate, and those of which nothing is open. */
+  listMigrations(): Promise<{
+    readonly begun: readonly SlotRequest[];
+    readonly over: readonly string[];
+    readonly limits: GateLimits;
+  }>;
+  /** Whether a workflow with this id is open. */
+  isOpen(workflowId: string): Promise<boolean>;
+}
+
+/** Waits, on the waiting queue. They heartbeat and end by themselves after the ceiling of the settings. */
+export interface HibernateWaits {
+  /** Until the fingerprint is another one. */
+  waitForChange(
+    input: SetScope & { readonly fingerprint: string; readonly probe: boolean },
+  ): Promise<Seen<SetObservation>>;
+  waitForSetChange(
+    input: SetScope & { readonly fingerprint: string; readonly migrationId: string },
+  ): Promise<Seen<SetLook>>;
+  waitForHibernationChange(input: SetScope & { readonly fingerprint: string }): Promise<Seen<HibernationLook>>;
+}
+
+/** Calls about a whole set, on the control queue. */
+export interface CocoonSetActivities {
+  lookAtSet(input: SetScope & { readonly probe: boolean; readonly migrationId: string }): Promise<Seen<SetLook>>;
+  /** Every action but `startMigration`, which is the workflow's. Writes the status too. */
+  changeSet(input: {
+    readonly scope: SetScope;
+    readonly step: SetStep & { readonly action: SetAction };
+  }): Promise<AppliedTo<SetLook>>;
+  reportSet(input: { readonly scope: SetScope; readonly step: SetStep }): Promise<Applied>;
+}
+
+/** Calls about a CocoonHibernation, on the control queue. */
+export interface HibernationActivities {
+  lookAtHibernation(scope: SetScope): Promise<Seen<HibernationLook>>;
+  changeHibernation(input: {
+    readonly scope: SetScope;
+    readonly action: HibernationAction;
+    readonly event?: string;
+  }): Promise<AppliedTo<HibernationLook>>;
+}
+
+/** What a drain sees of its node and of the others. */
+export interface DrainLook {
+  readonly cordoned: boolean;
+  readonly candidates: readonly DrainCandidate[];
+  readonly nodes: readonly NodeFacts[];
+}
+
+/** Calls of a drain, on the control queue. */
+export interface DrainActivities {
+  /** Fails with `InvalidRequest` or `NotFound`. */
+  beginDrain(input: DrainNodeInput): Promise<{ readonly wasCordoned: boolean; readonly maxParallel: number }>;
+  lookAtDrain(node: string): Promise<Seen<DrainLook>>;
+  cordon(input: { readonly node: string; readonly cordoned: boolean; readonly by: string }): Promise<Applied>;
 }

@@ -18,4 +18,15 @@ export const searchKeys = {
 
 /** Values of the search attribute `OpKind`. */
 export type OperationKind =
-  'template-swap' | 'template-swap-fleet' | 'lookup' | 'vm-operation' | 'vm-coordinator' | 'vmop-upkeep';
+  | 'template-swap'
+  | 'template-swap-fleet'
+  | 'lookup'
+  | 'vm-operation'
+  | 'vm-coordinator'
+  | 'vmop-upkeep'
+  | 'cocoon-set'
+  | 'hibernate-migration'
+  | 'migration-request'
+  | 'migration-gate'
+  | 'hibernation'
+  | 'drain';

@@ -59,3 +59,31 @@ export function lookupId(random: string): string {
 export function folderPath(placement: Pick<Placement, 'datacenter' | 'folder'>): string {
   return `/${pathSegments(canonicalFolder(placement.datacenter, placement.folder)).join('/')}`;
 }
+
+/** `cocoonset/<namespace>/<name>`: who decides for one CocoonSet. */
+export function cocoonSetId(namespace: string, name: string): string {
+  return `cocoonset/${idSegment(namespace)}/${idSegment(name)}`;
+}
+
+/** `migrate/<namespace>/<name>`: the one migration that a set can have at a time, whatever its target. */
+export function migrateMainId(namespace: string, name: string): string {
+  return `migrate/${idSegment(namespace)}/${idSegment(name)}`;
+}
+
+/** `migrate-request/<namespace>/<name>/<request id>`: what somebody asked of a set. */
+export function migrationRequestId(namespace: string, name: string, requestId: string): string {
+  return `migrate-request/${idSegment(namespace)}/${idSegment(name)}/${idSegment(requestId)}`;
+}
+
+/** `hibernation/<namespace>/<name>`: one CocoonHibernation. */
+export function hibernationId(namespace: string, name: string): string {
+  return `hibernation/${idSegment(namespace)}/${idSegment(name)}`;
+}
+
+/** The one gate of all migrations of a cluster. */
+export const migrationGateId = 'slots/migration/gate';
+
+/** `drain/<node>`: the one drain that a node can have at a time. */
+export function drainId(node: string): string {
+  return `drain/${idSegment(node)}`;
+}

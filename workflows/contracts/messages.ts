@@ -6,7 +6,7 @@ export const messages = {
   resolve: 'resolve',
   /** Update of `templateSwap`: start or join. */
   ensure: 'ensure',
-  /** Update of `templateSwap`: another target instead of the running one. */
+  /** Update of `templateSwap` and of `migrateMain`: another target instead of the running one. */
   retarget: 'retarget',
   /** Update of `templateSwap`: back to the kept previous version. */
   undo: 'undo',
@@ -28,4 +28,20 @@ export const messages = {
   opEnded: 'opEnded',
   /** Signal to `vmOperation`: end now. */
   takeDown: 'takeDown',
+  /** Signal to `cocoonSet`, `migrateMain` and `hibernation`: something has changed, look again. */
+  poke: 'poke',
+  /** Signal to `cocoonSet`: the migration of its main VM ended. */
+  migrationClosed: 'migrationClosed',
+  /** Signal to `migrationGate` with a `SlotCall`. */
+  slot: 'slot',
+  /** Signal of the gate to `migrateMain`: it may hibernate the VM now. */
+  granted: 'granted',
+  /** Update of `migrateMain`: leave a hold and try again. */
+  retry: 'retry',
+  /** Update of `migrateMain`: the VM is wanted back where it came from. */
+  abort: 'abort',
+  /** Update of `migrateMain`: the state of the VM is given up. */
+  acknowledgeLoss: 'acknowledgeLoss',
+  /** Update of `drainNode`: start nothing more. */
+  cancelDrain: 'cancelDrain',
 } as const;
