@@ -26,6 +26,7 @@ const events = {
   retarget: (world: World, name: string) => world.retarget(name),
   abort: (world: World) => world.abort(),
   retry: (world: World) => (world.order = 'retry'),
+  suspend: (world: World, suspended: boolean) => world.suspend(suspended),
   waitLong: (world: World) => world.waitLong(),
   registry: (world: World, state: World['registry']) => (world.registry = state),
   cordon: (world: World, name: string) => world.cordoned.delete(name) || world.cordoned.add(name),
@@ -67,6 +68,7 @@ function withAgents(how: fc.Arbitrary<Luck>): Weighted {
     [5, event('bind', fc.nat(2))],
     [6, event('tick', nothing)],
     [3, event('retarget', fc.constantFrom(...nodeNames, ''))],
+    [1, event('suspend', fc.constantFrom(true, false))],
     [1, event('abort', nothing)],
     [1, event('retry', nothing)],
     [1, event('waitLong', nothing)],
@@ -159,6 +161,7 @@ test('P1, P2, P4 also hold when the record is lost at any time, as long as agent
 function settle(world: World): string[] {
   const rows: string[] = [];
   world.registry = 'ok';
+  world.suspend(false);
   world.cordoned.clear();
   world.pending = [];
   for (const agent of world.agents.values()) agent.cutOff = false;
@@ -167,16 +170,15 @@ function settle(world: World): string[] {
     for (const name of nodeNames) world.step(name, 'ok');
     world.bind(0);
     world.tick();
-    const { row, next } = world.turn();
-    rows.push(next.kind === 'wait' || next.kind === 'hold' ? `${row} ${next.reason}` : row);
+    const row = world.turn();
+    rows.push(row);
     world.apply(world.pending.length - 1);
     world.check();
-    if (next.kind === 'hold') world.order = 'retry';
-    if (next.kind === 'wait' && next.reason === 'MainAgentFailed') world.order = 'retry';
-    if (next.kind === 'wait' && next.reason === 'Fenced') world.nowMs += 60_000;
+    if (row.includes('Timeout') || row.includes('MainAgentFailed')) world.order = 'retry';
+    if (row.includes('Fenced')) world.nowMs += 60_000;
     // Only a new generation proves that an agent has seen the newest wish: any edit of the set makes one.
     if (round === 150) world.generation++;
-    if (next.kind === 'leave' && world.isSettled()) break;
+    if (world.isSettled()) break;
   }
   return rows;
 }

@@ -4,9 +4,12 @@ import type {
   NodeFacts,
   Observation,
   PodFacts,
+  SetPhase,
 } from '../../../workflows/domain/hibernate/observation.ts';
 import type { MigrationRecord } from '../../../workflows/domain/hibernate/record.ts';
 import type { Context, Order } from '../../../workflows/domain/hibernate/situation.ts';
+import type { OwedDrop, SetLook } from '../../../workflows/domain/hibernate/set-look.ts';
+import { setTurn, type SetAction } from '../../../workflows/domain/hibernate/set-turn.ts';
 import type { Action } from '../../../workflows/domain/hibernate/step.ts';
 import { AgentModel, type ModelVm, type Luck } from './agent-model.ts';
 import { aContext, anUnscheduledPod, aNode, aPod, aSet, said, t0 } from './builders.ts';
@@ -33,9 +36,12 @@ export interface Bugs {
 }
 
 interface Pending {
-  readonly action: Action;
+  readonly action: Action | SetAction;
   readonly setVersion: number;
 }
+
+/** Writes to the set itself. */
+const onTheSet: readonly string[] = ['writeRecord', 'setPhase', 'noteSuspending', 'forgetSuspending', 'noteOwedDrops'];
 
 /** Counter of a guest that never was ours. */
 const foreignCounter = 1_000_000;
@@ -49,7 +55,10 @@ export class World {
   version = 1;
   generation = 1;
   desired = 'node-a';
-  phase: 'Running' | 'Migrating' | 'Failed' | 'Pending' = 'Running';
+  phase: SetPhase = 'Running';
+  suspended = false;
+  suspendingSince: string | undefined;
+  owedDrops: readonly OwedDrop[] = [];
   record: MigrationRecord | undefined;
   pod: PodFacts | undefined;
   tag: ModelTag | undefined;
@@ -101,6 +110,7 @@ export class World {
       resourceVersion: `${this.version}`,
       nodeName: this.desired,
       phase: this.phase,
+      suspend: this.suspended,
       ...(this.record === undefined ? {} : { record: this.record }),
     });
     const source = this.pod === undefined || this.pod.nodeName === '' ? undefined : this.node(this.pod.nodeName);
@@ -142,20 +152,43 @@ export class World {
     return (this.bugs.decided ?? ((it) => it))(decision, seen);
   }
 
-  /** A turn of the controller up to the action, which may come late. */
-  turn(): Decision {
-    const decision = this.decide();
-    this.order = undefined;
-    if (decision.next.kind === 'act') this.pending.push({ action: decision.next.action, setVersion: this.version });
-    if (decision.next.kind === 'leave' && this.pod === undefined) this.createOrdinary();
-    if (decision.next.kind === 'leave' && this.pod?.hibernate === true) this.patchPod({ hibernate: false });
-    return decision;
+  private lookAtSet(): SetLook {
+    const main = (this.bugs.seen ?? ((it) => it))(this.look());
+    const { pod } = main;
+    const agent = { slot: 0, drifted: false, unmanaged: false, tag: main.tag, hibernations: [] };
+    return {
+      ...(main.set === undefined ? {} : { set: main.set }),
+      main,
+      replicas: 0,
+      snapshotPolicy: 'never',
+      hasFinalizer: true,
+      agents: [pod === undefined ? agent : { ...agent, pod }],
+      ...(this.suspendingSince === undefined ? {} : { suspendingSince: this.suspendingSince }),
+      owedDrops: this.owedDrops,
+      isMigrationOpen: false,
+    };
   }
 
-  /** What the set's ordinary rules do when there is no main and the migration has no say. */
-  private createOrdinary(): void {
-    const tag = this.visibleTag();
-    if (this.registry !== 'down' && tag?.foreign !== true) this.create(tag !== undefined);
+  /** A turn of the set, and of its migration where that owns the turn, up to the action, which may come late. */
+  turn(): string {
+    const step = setTurn(this.lookAtSet(), this.context());
+    if (step.action?.do === 'startMigration') return this.migrationTurn();
+    if (step.phase !== undefined && step.phase !== this.phase) this.setPhase(step.phase);
+    if (step.action !== undefined) this.pending.push({ action: step.action, setVersion: this.version });
+    return `rule ${step.rule}${step.reason === undefined ? '' : ` ${step.reason}`}`;
+  }
+
+  private migrationTurn(): string {
+    const { row, next } = this.decide();
+    this.order = undefined;
+    if (next.kind === 'act') this.pending.push({ action: next.action, setVersion: this.version });
+    if (next.kind === 'leave' && this.pod === undefined && this.registry !== 'down') this.create(false);
+    return next.kind === 'wait' || next.kind === 'hold' ? `${row} ${next.reason}` : row;
+  }
+
+  private setPhase(phase: SetPhase): void {
+    this.phase = phase;
+    this.version++;
   }
 
   private create(restore: boolean): void {
@@ -180,16 +213,18 @@ export class World {
     this.perform(action);
   }
 
-  private isCurrent(action: Action, setVersion: number): boolean {
-    if (action.do === 'writeRecord' || action.do === 'setPhase') return setVersion === this.version;
-    if (!('pod' in action)) return true;
+  private isCurrent(action: Action | SetAction, setVersion: number): boolean {
+    if (onTheSet.includes(action.do)) return setVersion === this.version;
+    const version = 'pods' in action ? action.pods[0] : 'pod' in action ? action.pod : undefined;
+    if (version === undefined) return true;
     if (this.bugs.unguarded === true) return this.pod !== undefined;
-    return this.pod?.uid === action.pod.uid && this.pod.resourceVersion === action.pod.resourceVersion;
+    return this.pod?.uid === version.uid && this.pod.resourceVersion === version.resourceVersion;
   }
 
-  private perform(action: Action): void {
+  private perform(action: Action | SetAction): void {
     switch (action.do) {
-      case 'stampPod': {
+      case 'stampPod':
+      case 'stampPods': {
         this.patchPod({ stamp: action.generation });
         return;
       }
@@ -197,10 +232,10 @@ export class World {
         this.record = action.record;
         this.version++;
         return;
-      case 'setPhase':
-        this.phase = action.phase === 'settled' ? 'Running' : 'Migrating';
-        this.version++;
+      case 'setPhase': {
+        this.setPhase(action.phase === 'settled' ? 'Running' : 'Migrating');
         return;
+      }
       case 'setHibernate': {
         this.patchPod({ hibernate: true });
         return;
@@ -213,13 +248,29 @@ export class World {
         this.deletePod(action.force);
         return;
       }
-      case 'createPod':
-        if (this.pod === undefined) this.create(true);
-        return;
-      case 'dropTag': {
-        this.dropTag(action.digest);
+      case 'deletePods': {
+        this.deletePod(false);
         return;
       }
+      case 'createPod':
+      case 'createMain':
+        if (this.pod === undefined) this.create(action.do === 'createPod' || action.restore !== undefined);
+        return;
+      case 'dropTag': {
+        this.dropTag(action);
+        return;
+      }
+      case 'noteSuspending':
+      case 'forgetSuspending':
+        this.suspendingSince = action.do === 'noteSuspending' ? this.now : undefined;
+        this.version++;
+        return;
+      case 'noteOwedDrops':
+        this.owedDrops = action.owed;
+        this.version++;
+        return;
+      default:
+        throw new Error(`nobody expects ${action.do} here`);
     }
   }
 
@@ -233,10 +284,11 @@ export class World {
   }
 
   /** Looks again right before it deletes. */
-  private dropTag(digest: string): void {
-    const again = this.decide().next;
-    const isStill = again.kind === 'act' && again.action.do === 'dropTag' && again.action.digest === digest;
-    if (!isStill || this.tag?.digest !== digest) return;
+  private dropTag(action: Extract<Action | SetAction, { do: 'dropTag' }>): void {
+    const step = setTurn(this.lookAtSet(), this.context());
+    const decided = step.action?.do === 'startMigration' ? this.decide().next : undefined;
+    const again = decided?.kind === 'act' ? decided.action : step.action;
+    if (JSON.stringify(again) !== JSON.stringify(action) || this.tag?.digest !== action.digest) return;
     if (this.tag.foreign) this.broken ??= 'P4: a foreign snapshot was deleted';
     this.tag = undefined;
   }
@@ -255,6 +307,13 @@ export class World {
     this.generation++;
     this.version++;
     this.note(`wanted on ${desired === '' ? 'any node' : desired}`);
+  }
+
+  suspend(suspended: boolean): void {
+    if (suspended === this.suspended) return;
+    this.suspended = suspended;
+    this.generation++;
+    this.version++;
   }
 
   abort(): void {
@@ -301,9 +360,10 @@ export class World {
   isSettled(): boolean {
     const [vm] = this.vms;
     const isThere = this.desired === '' || vm?.node === this.desired;
+    const isAwake = !this.suspended && this.pod?.hibernate === false;
     const isClosed = this.record === undefined && this.phase !== 'Migrating';
-    const isClean = this.tag === undefined || this.pod?.lifecycle?.state === 'failed';
-    const isSeen = this.pod?.vmId === vm?.id && this.pod?.hibernate === false;
+    const isClean = (this.tag === undefined && this.owedDrops.length === 0) || this.pod?.lifecycle?.state === 'failed';
+    const isSeen = this.pod?.vmId === vm?.id && isAwake;
     return this.vms.length === 1 && isThere && isClosed && isClean && isSeen;
   }
 

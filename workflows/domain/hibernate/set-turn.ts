@@ -1,6 +1,14 @@
 import { elapsedMs } from '../time.ts';
 import { decide } from './decide.ts';
-import { hasFailed, isLive, isReady, type PodFacts, type SetFacts, type SetPhase } from './observation.ts';
+import {
+  hasFailed,
+  isLive,
+  isReady,
+  type PodFacts,
+  type SetFacts,
+  type SetPhase,
+  type TagFacts,
+} from './observation.ts';
 import {
   isAgentHeld,
   isAgentReady,
@@ -13,7 +21,7 @@ import {
   type OwedDrop,
   type SetLook,
 } from './set-look.ts';
-import { isFenced, tagClassOf, type Context, type TagClass } from './situation.ts';
+import { isEndangered, isFenced, tagClassOf, type Context, type TagClass } from './situation.ts';
 import type { PodVersion } from './step.ts';
 
 /** The one change of a turn; Pods of several slots may be meant. */
@@ -135,23 +143,26 @@ function suspend(turn: Turn): Omit<SetStep, 'rule'> {
   if (look.isMigrationOpen) return { phase: 'Suspending', reason: 'MigrationParks' };
   if (isFenced(look.main, context.now)) return { phase: 'Suspending', action: { do: 'startMigration' } };
   const creating = createMain(turn);
-  if (creating !== undefined) return { ...creating, phase: 'Suspending' };
+  if (creating !== undefined) return creating;
   const managed = ours.filter(({ unmanaged, pod }) => !unmanaged && !isTerminal(pod));
   const awake = managed.filter(({ pod }) => !pod.hibernate);
   if (awake.length > 0)
     return { phase: 'Suspending', action: { do: 'setHibernate', pods: awake.map(({ pod }) => versionOf(pod)) } };
-  if (managed.length > 0 && managed.every((agent) => isSuspended(agent, set.generation)))
+  if (managed.length > 0 && managed.every((agent) => isSuspended(agent, set.generation) && isOwnTag(turn, agent.tag)))
     return { phase: 'Suspended', isSettled: true };
   const isLate = elapsedMs(look.suspendingSince, context.now) >= context.settings.suspendMs;
   return isLate ? { phase: 'Failed', reason: 'SuspendTimedOut' } : { phase: 'Suspending' };
 }
 
-/** During a migration a failure is only shown; the migration goes on when its agent does. */
+/**
+ * During a migration a failure is only shown; the migration goes on when its agent does. A VM that runs can be moved, and given a
+ * new template, whatever its agent has against it.
+ */
 function mainFailed({ set, main, look }: Turn): Omit<SetStep, 'rule'> | undefined {
   if (main === undefined || !isOurs(main) || !hasFailed(main.pod)) return undefined;
   if (look.isMigrationOpen || set.record !== undefined || set.phase === 'Migrating') return undefined;
-  // A snapshot that belongs to somebody's hibernation, or that nobody could restore, is not given up for a new template.
-  if (main.drifted && !main.pod.hibernate && isLive(main.pod)) return undefined;
+  const isWantedElsewhere = set.nodeName !== '' && set.nodeName !== main.pod.nodeName;
+  if (isLive(main.pod) && !main.pod.hibernate && (main.drifted || isWantedElsewhere)) return undefined;
   return { phase: 'Failed', reason: 'MainAgentFailed', isSettled: true };
 }
 
@@ -173,43 +184,69 @@ function wake({ set, ours, look }: Turn): Omit<SetStep, 'rule'> | undefined {
   return { phase: 'Waking', action: { do: 'clearHibernate', pods: asleep.map(({ pod }) => versionOf(pod)) } };
 }
 
-function payOwedDrops({ look }: Turn): Omit<SetStep, 'rule'> | undefined {
+function payOwedDrops(turn: Turn): Omit<SetStep, 'rule'> | undefined {
+  const { look } = turn;
   for (const owed of look.owedDrops) {
     const agent = look.agents.find(({ slot }) => slot === owed.slot);
-    const isPaid = agent === undefined || agent.tag.state === 'absent';
-    if (isPaid) return { action: { do: 'noteOwedDrops', owed: look.owedDrops.filter((one) => one !== owed) } };
-    if (agent.tag.state === 'present' && agent.tag.isSnapshot && mayDropOwed(agent, owed))
+    if (agent === undefined || agent.tag.state === 'absent')
+      return { action: { do: 'noteOwedDrops', owed: look.owedDrops.filter((one) => one !== owed) } };
+    if (agent.tag.state === 'present' && isOwnTag(turn, agent.tag) && mayDropOwed(agent, owed))
       return { action: { do: 'dropTag', slot: owed.slot, digest: agent.tag.digest, because: 'owed' } };
   }
   return undefined;
 }
 
+function isOwnTag({ set, context }: Turn, tag: TagFacts): boolean {
+  const found = tagClassOf(tag, set, context.settings);
+  return found === 'good' || found === 'other-image';
+}
+
 /** A new template for main: not before a tag that is left over has gone, else the agent would restore it into the new Pod. */
-function replaceDrifted({ main, mainTag, look }: Turn): Omit<SetStep, 'rule'> | undefined {
+function replaceDrifted(turn: Turn): Omit<SetStep, 'rule'> | undefined {
+  const { main, mainTag, look } = turn;
   if (main?.drifted !== true || !isOurs(main) || isAgentHeld(main)) return undefined;
   if (mainTag === 'absent') return { action: { do: 'deletePods', pods: [versionOf(main.pod)] }, phase: 'Pending' };
   const { tag } = look.main;
   const isLeftOver = isLive(main.pod) && isReady(main.pod) && !main.pod.hibernate;
-  if (tag.state === 'present' && mainTag !== 'invalid' && mainTag !== 'foreign' && isLeftOver)
+  if (tag.state === 'present' && isOwnTag(turn, tag) && isLeftOver)
     return { action: { do: 'dropTag', slot: 0, digest: tag.digest, because: 'left-over' } };
   return { reason: mainTag === 'unknown' ? 'RegistryUnavailable' : 'Restoring', phase: 'Pending' };
 }
 
-/** Without an answer of the registry nothing is created: a fresh VM in the place of a stored one would be a loss. */
-function createMain({ main, mainTag, look }: Turn): Omit<SetStep, 'rule'> | undefined {
+/**
+ * Without an answer of the registry nothing is created, nor without the snapshot of a VM that was stored: a fresh VM in its
+ * place would be a loss.
+ */
+function createMain(turn: Turn): Omit<SetStep, 'rule'> | undefined {
+  const { main, mainTag, look } = turn;
   if (main?.pod?.owned === false) return { phase: 'Pending', reason: 'PodNameConflict' };
   if (main?.pod !== undefined)
     return main.pod.deletedAt === undefined ? undefined : { phase: 'Pending', reason: 'RemovingOldPod' };
   const digest = look.main.tag.state === 'present' ? look.main.tag.digest : '';
   const steps: Readonly<Record<TagClass, Omit<SetStep, 'rule'>>> = {
-    absent: { action: { do: 'createMain' } },
-    good: { action: { do: 'createMain', restore: digest } },
-    'other-image': { action: { do: 'dropTag', slot: 0, digest, because: 'discarded' }, reason: 'SnapshotDiscarded' },
+    absent: isStored(turn) ? missing(turn) : { phase: 'Pending', action: { do: 'createMain' } },
+    good: { phase: 'Pending', action: { do: 'createMain', restore: digest } },
+    'other-image': {
+      action: { do: 'dropTag', slot: 0, digest, because: 'discarded' },
+      reason: 'SnapshotDiscarded',
+    },
     unknown: { reason: 'RegistryUnavailable' },
     invalid: { reason: 'SnapshotInvalid' },
     foreign: { reason: 'SnapshotForeign' },
   };
-  return { phase: 'Pending', ...steps[mainTag] };
+  return steps[mainTag];
+}
+
+/** Everything says that main's VM was stored and not woken since: by a migration, by a suspend, or still owing its tag. */
+function isStored({ set, look, context }: Turn): boolean {
+  if (context.order === 'acknowledge-loss') return false;
+  const isAsleep = set.phase === 'Suspending' || set.phase === 'Suspended';
+  return isEndangered(set) || isAsleep || look.owedDrops.some(({ slot }) => slot === 0);
+}
+
+/** The phase may be all that says it: it stays. */
+function missing({ set }: Turn): Omit<SetStep, 'rule'> {
+  return set.record === undefined ? { reason: 'SnapshotMissing' } : { reason: 'SnapshotMissing', phase: 'Failed' };
 }
 
 /** Sub-agents live on main's node. They are not moved with it. */

@@ -103,14 +103,18 @@ function flagsOf(set: SetFacts, { pod, hibernations, tag }: Observation): Set<Fl
   const flags: Readonly<Record<Flag, boolean>> = {
     pinned: set.nodeName !== '',
     migrating: isMarked || record !== undefined,
-    // The VM has been, or may have been, asked to go: without Pod and tag its state is lost.
-    endangered: record === undefined ? isMarked : record.stage !== 'preparing' && record.stage !== 'cleanup',
+    endangered: isEndangered(set),
     held: isHeld(hibernations),
     unread: tag.state === 'unread',
     unstamped: pod?.owned === true && pod.deletedAt === undefined && pod.stamp !== set.generation,
     ...podFlags(pod, record),
   };
   return new Set((Object.keys(flags) as Flag[]).filter((flag) => flags[flag]));
+}
+
+/** A migration has, or may have, asked the VM to go: without Pod and tag its state is lost. */
+export function isEndangered({ phase, record }: SetFacts): boolean {
+  return record === undefined ? phase === 'Migrating' : record.stage !== 'preparing' && record.stage !== 'cleanup';
 }
 
 type PodFlag = Exclude<Flag, 'pinned' | 'migrating' | 'endangered' | 'held' | 'unread' | 'unstamped'>;
