@@ -20,7 +20,7 @@ function plan(over: Partial<DrainPlanInput>): ReturnType<typeof drainPlan> {
   return drainPlan({ node: 'node-a', candidates: [], nodes, inFlight: [], maxParallel: 10, ...over });
 }
 
-test('hibernate/AS-34 those that can go, go; those that cannot are named and keep nobody', () => {
+test('those that can go, go; those that cannot are named and keep nobody', () => {
   const { moves, blocked, pins } = plan({
     candidates: [
       one('asleep', { suspend: true }),

@@ -31,12 +31,12 @@ for (const [expected, node, set = {}] of rows) {
   });
 }
 
-test('case/31 a target without the CPU class is refused before anything is stored, and the message names both', () => {
+test('a target without the CPU class is refused before anything is stored, and the message names both', () => {
   const obstacle = targetObstacle(aSet({ snapshotClass: 'v4' }), aNode('node-b'), small);
   assert.equal(obstacle?.message, 'node "node-b" has CPU class "", not "v4"');
 });
 
-test('hibernate/AS-15 a target that does not exist is named', () => {
+test('a target that does not exist is named', () => {
   assert.deepEqual(targetObstacle(aSet({ nodeName: 'nope' }), undefined, small), {
     reason: 'TargetNotFound',
     message: 'there is no node "nope"',

@@ -31,7 +31,7 @@ function after(calls: readonly GateCall[], limits = defaultLimits): { gate: Gate
 }
 const ask = (...wishes: SlotRequest[]): GateCall[] => wishes.map((request) => ({ kind: 'request', request }));
 
-test('hibernate/AS-33 never more than the limit per source, per target and in all', () => {
+test('never more than the limit per source, per target and in all', () => {
   const perSource = after(ask(wish('1', 'a', 'b'), wish('2', 'a', 'c'), wish('3', 'a', 'd')));
   assert.deepEqual(perSource.granted, [['1'], ['2'], []]);
   const perTarget = after(ask(wish('1', 'a', 'z'), wish('2', 'b', 'z'), wish('3', 'c', 'z')));

@@ -188,9 +188,10 @@ function payOwedDrops(turn: Turn): Omit<SetStep, 'rule'> | undefined {
   const { look } = turn;
   for (const owed of look.owedDrops) {
     const agent = look.agents.find(({ slot }) => slot === owed.slot);
-    if (agent === undefined || agent.tag.state === 'absent')
+    const isAwake = agent !== undefined && mayDropOwed(agent, owed);
+    if (agent === undefined || (isAwake && agent.tag.state === 'absent'))
       return { action: { do: 'noteOwedDrops', owed: look.owedDrops.filter((one) => one !== owed) } };
-    if (agent.tag.state === 'present' && isOwnTag(turn, agent.tag) && mayDropOwed(agent, owed))
+    if (isAwake && agent.tag.state === 'present' && isOwnTag(turn, agent.tag))
       return { action: { do: 'dropTag', slot: owed.slot, digest: agent.tag.digest, because: 'owed' } };
   }
   return undefined;
