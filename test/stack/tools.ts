@@ -14,6 +14,9 @@ export interface Tool {
   readonly buildTakes: string;
 }
 
+/** A Go module knows no release: its programs would call themselves v0.0.0-master. */
+const kubernetesFlags = '-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3';
+
 /** Every program that the stack can start. One more part is one more entry. */
 export const tools = {
   temporal: {
@@ -48,8 +51,24 @@ export const tools = {
     onPath: 'kube-apiserver',
     module: 'kubernetes',
     package: 'k8s.io/kubernetes/cmd/kube-apiserver',
-    // A Go module knows no release: it would call itself v0.0.0-master.
-    ldflags: '-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3',
+    ldflags: kubernetesFlags,
     buildTakes: 'about 5 minutes',
+  },
+  kubeScheduler: {
+    name: 'kube-scheduler',
+    env: 'VMFLOW_KUBE_SCHEDULER_BIN',
+    onPath: 'kube-scheduler',
+    module: 'kubernetes',
+    package: 'k8s.io/kubernetes/cmd/kube-scheduler',
+    ldflags: kubernetesFlags,
+    buildTakes: 'half a minute where kube-apiserver was built, else about 5 minutes',
+  },
+  registry: {
+    name: 'registry',
+    env: 'VMFLOW_REGISTRY_BIN',
+    module: 'registry',
+    package: 'github.com/distribution/distribution/v3/cmd/registry',
+    ldflags: '-s -w -X github.com/distribution/distribution/v3/version.version=v3.1.2',
+    buildTakes: 'about 2 minutes',
   },
 } as const satisfies Record<string, Tool>;
