@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { parseAllDocuments, stringify } from 'yaml';
+import { peopleOfTheTests } from './kubernetes-people.ts';
 import type { SupervisedProcess } from './processes.ts';
 
 /** Where the API server asks before it creates a VM operation. */
@@ -29,7 +30,7 @@ export interface KubernetesAdmin {
   /** Server-side apply: creates or changes to what is given. Fails with the server's words. */
   apply(manifest: Manifest): Promise<void>;
   installCrds(): Promise<void>;
-  /** CRDs, roles and bindings of workers/deploy, and who the people of the tests are. */
+  /** CRDs, roles, bindings and priorities of workers/deploy, and who the people of the tests are. */
   installDeployment(): Promise<void>;
   installWebhook(target: WebhookTarget): Promise<void>;
   removeWebhook(): Promise<void>;
@@ -57,6 +58,7 @@ const plurals: Readonly<Record<string, string>> = {
   ClusterRole: 'clusterroles',
   ClusterRoleBinding: 'clusterrolebindings',
   ValidatingWebhookConfiguration: 'validatingwebhookconfigurations',
+  PriorityClass: 'priorityclasses',
 };
 
 export function connectAsAdmin(url: string, caPem: string, token: string): KubernetesAdmin {
@@ -107,7 +109,8 @@ export function connectAsAdmin(url: string, caPem: string, token: string): Kuber
     async installDeployment() {
       const roles = (await manifestsIn('rbac')).concat(peopleOfTheTests);
       await apply(roles.find(({ kind }) => kind === 'Namespace') ?? namespaceOf('vmflow'));
-      await Promise.all([installCrds(), ...roles.map(apply)]);
+      const others = roles.concat(await manifestsIn('scheduling'));
+      await Promise.all([installCrds(), ...others.map(apply)]);
     },
     async installWebhook(target) {
       await apply(webhookConfiguration(target));
@@ -168,33 +171,6 @@ async function until(condition: () => Promise<boolean>, failure: string): Promis
     await sleep(25);
   }
 }
-
-const binding = (name: string, role: string, user: string): Manifest & Readonly<Record<string, unknown>> => ({
-  apiVersion: 'rbac.authorization.k8s.io/v1',
-  kind: 'ClusterRoleBinding',
-  metadata: { name },
-  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
-  subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
-});
-
-const vmLayerRole: Manifest & Readonly<Record<string, unknown>> = {
-  apiVersion: 'rbac.authorization.k8s.io/v1',
-  kind: 'ClusterRole',
-  metadata: { name: 'test-vm-layer' },
-  rules: [
-    { apiGroups: [group, `internal.${group}`], resources: ['*'], verbs: ['*'] },
-    { apiGroups: [''], resources: ['events', 'nodes', 'pods'], verbs: ['*'] },
-  ],
-};
-
-/** A cluster's own business, so not in workers/deploy. */
-const peopleOfTheTests: readonly Manifest[] = [
-  vmLayerRole,
-  binding('test-viewer', 'vmflow-viewer', 'viewer'),
-  binding('test-operator', 'vmflow-operator', 'operator'),
-  binding('test-operator-sees', 'vmflow-viewer', 'operator'),
-  binding('test-vm-layer', 'test-vm-layer', 'vm-layer'),
-];
 
 const webhookName = 'vmflow';
 const webhookHead = {

@@ -19,10 +19,10 @@ export interface AuditEvent {
   readonly dryRun: boolean;
 }
 
-const ours = ['virtualization.deckhouse.io', 'internal.virtualization.deckhouse.io'];
+const ours = ['virtualization.deckhouse.io', 'internal.virtualization.deckhouse.io', 'cocoonset.cocoonstack.io'];
 const writes = ['create', 'update', 'patch', 'delete', 'deletecollection'];
 
-/** Every write to our kinds and to events, with bodies; nothing else. */
+/** Every write to our kinds, and to Pods, nodes and events, with bodies; nothing else. */
 export const auditPolicy = {
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',
@@ -31,7 +31,10 @@ export const auditPolicy = {
     {
       level: 'RequestResponse',
       verbs: writes,
-      resources: [...ours.map((group) => ({ group })), { group: '', resources: ['events'] }],
+      resources: [
+        ...ours.map((group) => ({ group })),
+        { group: '', resources: ['events', 'pods', 'pods/*', 'nodes', 'nodes/*'] },
+      ],
     },
     { level: 'None' },
   ],

@@ -17,14 +17,17 @@ export interface KubernetesOptions {
   readonly bare?: boolean;
   /** Refuse what this webhook refuses from the start; `installWebhook` does it later. */
   readonly webhook?: WebhookTarget;
+  /** Also run the scheduler, which binds Pods to the nodes that a test makes (`kubernetes-nodes.ts`). */
+  readonly scheduler?: boolean;
   readonly logFile?: string;
 }
 
 /**
  * Who talks to the API server. `admin` is for set-up only: it may do everything, also what RBAC isn't ready for. `vmflow` has
- * exactly the rights of workers/deploy/rbac; `operator` and `viewer` are people; `vmLayer` plays everything below a VM.
+ * exactly the rights of workers/deploy/rbac; `operator` and `viewer` are people; `vmLayer` plays everything below a VM, `nodeAgent` the agents of all
+ * nodes; `scheduler` is the real one.
  */
-export type KubernetesUser = 'admin' | 'vmflow' | 'operator' | 'viewer' | 'vmLayer';
+export type KubernetesUser = 'admin' | 'vmflow' | 'operator' | 'viewer' | 'vmLayer' | 'nodeAgent' | 'scheduler';
 
 export interface KubernetesUnderTest {
   /** `https://127.0.0.1:<port>` */
@@ -49,9 +52,19 @@ export interface KubernetesUnderTest {
   /** Stops (SIGSTOP) and continues the API server: connections stay open, nothing answers. */
   freeze(): void;
   thaw(): void;
+  /** Only with `scheduler`. */
+  readonly scheduler?: SchedulerUnderTest;
   /** Recorded writes, oldest first; only with `audit`. */
   auditEvents(): Promise<readonly AuditEvent[]>;
   stop(): Promise<void>;
+}
+
+export interface SchedulerUnderTest {
+  /** Stops (SIGSTOP) and continues it: Pods stay unbound meanwhile. */
+  freeze(): void;
+  thaw(): void;
+  kill(): Promise<void>;
+  restart(): Promise<void>;
 }
 
 /** Names and groups as the API server sees them: the service account is the one that our binding names. */
@@ -64,10 +77,15 @@ const users: Readonly<Record<KubernetesUser, { readonly name: string; readonly g
   operator: { name: 'operator' },
   viewer: { name: 'viewer' },
   vmLayer: { name: 'vm-layer' },
+  nodeAgent: { name: 'node-agent' },
+  scheduler: { name: 'system:kube-scheduler' }, // its role comes with the API server
 };
 const userNames = Object.keys(users) as KubernetesUser[];
 
-/** Starts etcd and a Kubernetes API server on loopback, with our definitions and roles. There are no controllers and no nodes. */
+/**
+ * Starts etcd and a Kubernetes API server on loopback, with our definitions and roles, and on demand the scheduler. There are no
+ * controllers and no nodes.
+ */
 export async function startKubernetes(options: KubernetesOptions = {}): Promise<KubernetesUnderTest> {
   const [etcdBinary, apiserverBinary] = [await findTool(tools.etcd), await findTool(tools.kubeApiserver)];
   const dir = await mkdtemp(join(tmpdir(), 'vmflow-kubernetes-'));
@@ -80,8 +98,11 @@ export async function startKubernetes(options: KubernetesOptions = {}): Promise<
 
   let etcd: SupervisedProcess | undefined;
   let apiserver: SupervisedProcess | undefined;
+  let scheduler: SupervisedProcess | undefined;
+  const kubeconfig = (user: KubernetesUser): string => join(dir, `${user}.kubeconfig`);
   const stop = async (): Promise<void> => {
     await admin.close();
+    await scheduler?.kill();
     await apiserver?.kill();
     await etcd?.kill();
     await rm(dir, { recursive: true, force: true });
@@ -102,11 +123,17 @@ export async function startKubernetes(options: KubernetesOptions = {}): Promise<
     apiserver = await start();
     if (options.bare !== true) await admin.installDeployment();
     if (options.webhook !== undefined) await admin.installWebhook(options.webhook);
+    const startScheduler = async (): Promise<void> => {
+      // Not imported above: files without nodes would wait for its build.
+      const nodes = await import('./kubernetes-nodes.ts');
+      scheduler = await nodes.startScheduler(kubeconfig('scheduler'), options.logFile);
+    };
+    if (options.scheduler === true) await startScheduler();
     return {
       url,
       caPem: certificate.certPem,
       tokens,
-      kubeconfig: (user) => join(dir, `${user}.kubeconfig`),
+      kubeconfig,
       createNamespace: (prefix) => admin.createNamespace(prefix),
       installCrds: () => admin.installCrds(),
       installWebhook: (target) => admin.installWebhook(target),
@@ -119,6 +146,19 @@ export async function startKubernetes(options: KubernetesOptions = {}): Promise<
       },
       freeze: () => apiserver?.signal('SIGSTOP'),
       thaw: () => apiserver?.signal('SIGCONT'),
+      ...(options.scheduler === true
+        ? {
+            scheduler: {
+              freeze: () => scheduler?.signal('SIGSTOP'),
+              thaw: () => scheduler?.signal('SIGCONT'),
+              kill: async () => scheduler?.kill(),
+              async restart() {
+                await scheduler?.kill();
+                await startScheduler();
+              },
+            },
+          }
+        : {}),
       auditEvents: async () => parseAuditLog(await readFile(join(dir, 'audit.log'), 'utf8')),
       stop,
     };

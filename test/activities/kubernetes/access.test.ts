@@ -33,6 +33,8 @@ const names: Readonly<Record<KubernetesUser, string>> = {
   operator: 'operator',
   viewer: 'viewer',
   vmLayer: 'vm-layer',
+  nodeAgent: 'node-agent',
+  scheduler: 'system:kube-scheduler',
 };
 
 /** What the API server's own authorizer says: the verbs that the user has, in the order of `verbs`. */
@@ -54,12 +56,12 @@ async function allowed(user: KubernetesUser, group: string, resource: string, su
   return verbs.filter((_, index) => answers[index]);
 }
 
-const [ours, internal] = [resources.vmop.group, resources.machine.group];
+const [ours, internal, cocoon] = [resources.vmop.group, resources.machine.group, resources.set.group];
 const read = ['get', 'list', 'watch'];
 const write = ['create', 'update', 'patch', 'delete'];
 
 describe('rights', () => {
-  const { vmop, vm, machine, instance, migration } = resources;
+  const { vmop, vm, machine, instance, migration, set, hibernation } = resources;
   const table: readonly (readonly [KubernetesUser, string, string, string, readonly string[]])[] = [
     ['viewer', ours, vmop.plural, '', read],
     ['viewer', ours, vmop.plural, 'status', []],
@@ -80,7 +82,28 @@ describe('rights', () => {
     ['vmflow', internal, migration.plural, 'status', []],
     ['vmflow', '', 'events', '', ['create', 'patch']],
     ['vmflow', '', 'secrets', '', []],
-    ['vmflow', '', 'pods', '', []],
+    ['viewer', cocoon, set.plural, '', read],
+    ['viewer', cocoon, hibernation.plural, '', read],
+    ['viewer', cocoon, set.plural, 'status', []],
+    ['viewer', '', 'pods', '', []],
+    ['operator', cocoon, set.plural, '', [...read, 'update', 'patch']],
+    ['operator', cocoon, set.plural, 'status', []],
+    ['operator', cocoon, set.plural, 'finalizers', []],
+    ['operator', cocoon, hibernation.plural, '', [...read, ...write, 'deletecollection']],
+    ['operator', cocoon, hibernation.plural, 'status', []],
+    ['operator', '', 'pods', '', []],
+    ['operator', '', 'nodes', '', []],
+    ['vmflow', cocoon, set.plural, '', [...read, 'update', 'patch']],
+    ['vmflow', cocoon, set.plural, 'status', ['update', 'patch']],
+    ['vmflow', cocoon, set.plural, 'finalizers', ['update', 'patch']],
+    ['vmflow', cocoon, hibernation.plural, '', [...read, 'update', 'patch']],
+    ['vmflow', cocoon, hibernation.plural, 'status', ['update', 'patch']],
+    ['vmflow', cocoon, hibernation.plural, 'finalizers', ['update', 'patch']],
+    ['vmflow', '', 'pods', '', [...read, 'create', 'patch', 'delete']],
+    ['vmflow', '', 'pods', 'status', []],
+    ['vmflow', '', 'pods', 'exec', []],
+    ['vmflow', '', 'nodes', '', [...read, 'patch']],
+    ['vmflow', '', 'nodes', 'status', []],
     ['vmflow', 'rbac.authorization.k8s.io', 'clusterroles', '', []],
   ];
   for (const [user, group, resource, subresource, expected] of table) {
