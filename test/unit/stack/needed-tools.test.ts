@@ -42,4 +42,11 @@ describe('tools that a test file needs', () => {
     assert.deepEqual(await needs('activities', 'vsphere', 'inventory.test.ts'), ['vcsim']);
     assert.deepEqual(await needs('crash', 'template', 'kill-upload.test.ts'), ['temporal', 'vcsim']);
   });
+
+  test('are the scheduler too where a test has nodes, and only there', async () => {
+    const needs = async (file: string): Promise<string[]> =>
+      [...(await neededTools(join(import.meta.dirname, '../../activities/kubernetes', file)))].sort();
+    assert.deepEqual(await needs('scheduler.test.ts'), ['etcd', 'kubeApiserver', 'kubeScheduler']);
+    assert.deepEqual(await needs('rules.test.ts'), ['etcd', 'kubeApiserver']);
+  });
 });
