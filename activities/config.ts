@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { OperationError } from './failures.ts';
 import { configSchema, type ConfigFile } from './schemas/config.ts';
+import type { RegistryCredentials, RegistryEndpoint } from './registry/port.ts';
 import type { VCenterEndpoint } from './vsphere/port.ts';
 
 export interface Config {
@@ -11,6 +12,8 @@ export interface Config {
   readonly path: string;
   /** A vCenter with its password read now, so that a rotated secret is used at once. */
   vcenter(name: string): Promise<VCenterEndpoint>;
+  /** A registry with its secrets read now. Without a name: the only one that is configured. */
+  registry(name?: string): Promise<RegistryEndpoint>;
   /** Headers of a named source, secrets read now. */
   sourceHeaders(name: string): Promise<Record<string, string>>;
   /** Query string that a named source wants behind its URLs, read now; undefined: none. */
@@ -55,6 +58,16 @@ export function createConfig(file: ConfigFile, path: string, environment: NodeJS
       const { url, user, tls, allowPlainHttp, apiTimeoutMs } = entry;
       return { name, url, user, password, tls, allowPlainHttp, apiTimeoutMs };
     },
+    async registry(asked) {
+      const names = Object.keys(file.registries);
+      const name = asked ?? (names.length === 1 ? names[0] : undefined);
+      if (name === undefined) throw undecided(names, path);
+      const entry = file.registries[name];
+      if (entry === undefined) throw unknown('registry', name, names, path);
+      const { url, prefix, tls, allowPlainHttp, requestTimeoutMs } = entry;
+      const credentials = await registryCredentials(entry, name, environment);
+      return { name, url, prefix, credentials, tls, allowPlainHttp, requestTimeoutMs };
+    },
     async sourceQuery(name) {
       const { queryFile, queryEnv } = file.sources[name] ?? {};
       if (queryFile === undefined && queryEnv === undefined) return undefined;
@@ -74,9 +87,34 @@ export function createConfig(file: ConfigFile, path: string, environment: NodeJS
   };
 }
 
+async function registryCredentials(
+  entry: ConfigFile['registries'][string],
+  name: string,
+  environment: NodeJS.ProcessEnv,
+): Promise<RegistryCredentials> {
+  const { user, passwordFile, passwordEnv, tokenFile, tokenEnv } = entry;
+  if (user !== undefined) {
+    const reference = { file: passwordFile, env: passwordEnv };
+    return { kind: 'password', user, password: await secret(reference, `password of registry ${name}`, environment) };
+  }
+  if (tokenFile === undefined && tokenEnv === undefined) return { kind: 'none' };
+  const token = await secret({ file: tokenFile, env: tokenEnv }, `token of registry ${name}`, environment);
+  return { kind: 'token', token };
+}
+
+function undecided(names: readonly string[], path: string): OperationError {
+  const [what, next] =
+    names.length === 0
+      ? ["no registry is in the workers' configuration", `add one to the section registries of ${path} on the workers`]
+      : [`several registries are configured (${names.join(', ')})`, 'name one of them'];
+  return new OperationError('InvalidRequest', what, { code: 'REGISTRY_UNKNOWN', next });
+}
+
 /** Files with secrets that others can read, as warnings for the log and `vmflow doctor`. */
 export async function secretFileWarnings(file: ConfigFile): Promise<string[]> {
-  const paths = Object.values(file.vcenters).flatMap((entry) => entry.passwordFile ?? []);
+  const registries = Object.values(file.registries).flatMap((entry) => [entry.passwordFile, entry.tokenFile]);
+  const vcenters = Object.values(file.vcenters).map((entry) => entry.passwordFile);
+  const paths = [...vcenters, ...registries].filter((path) => path !== undefined);
   const checked = await Promise.all(
     paths.map(async (path) => ({ path, mode: (await stat(path).catch(() => undefined))?.mode })),
   );

@@ -110,9 +110,42 @@ const webhook = z
     error: 'takes caFile only beside certFile and keyFile',
   });
 
+const registry = z
+  .strictObject({
+    url: z
+      .url({ protocol: /^https?$/ })
+      .refine((url) => URL.parse(url)?.username === '', 'must not contain user:password@')
+      .refine((url) => /^[a-z]+:\/\/[^/?#]+\/?$/i.test(url), 'is https://host[:port] without a path: see prefix'),
+    /** Stands before the name of every VM. */
+    prefix: z
+      .string()
+      .regex(/^([a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(\/|$))*$/)
+      .refine((prefix) => !prefix.endsWith('/'), 'must not end with /')
+      .default(''),
+    user: z.string().min(1).exactOptional(),
+    ...secretReference,
+    /** A bearer token that was made for vmflow, instead of user and password. */
+    tokenFile: z.string().exactOptional(),
+    tokenEnv: z.string().exactOptional(),
+    tls: tls.default({ mode: 'ca' }),
+    allowPlainHttp: z.boolean().default(false),
+    requestTimeoutMs: z.int().min(100).default(10_000),
+  })
+  .refine(({ tokenFile, tokenEnv, ...entry }) => {
+    const given = [entry.user, entry.passwordFile, entry.passwordEnv, tokenFile, tokenEnv].filter((part) => part);
+    const hasPassword = (entry.passwordFile === undefined) !== (entry.passwordEnv === undefined);
+    const hasToken = tokenFile !== undefined || tokenEnv !== undefined;
+    if (given.length === 0 || (given.length === 1 && hasToken)) return true;
+    return given.length === 2 && entry.user !== undefined && hasPassword;
+  }, 'takes user with passwordFile or passwordEnv, or one of tokenFile and tokenEnv, or none of them');
+
+const name = z.string().regex(/^[a-z0-9][a-z0-9.-]{0,62}$/);
+
 /** `vmflow.yaml`, read by workers and the bridge only. */
 export const configSchema = z.strictObject({
-  vcenters: z.record(z.string().regex(/^[a-z0-9][a-z0-9.-]{0,62}$/), vcenter).default({}),
+  vcenters: z.record(name, vcenter).default({}),
+  /** OCI registries that keep the snapshots of VMs. */
+  registries: z.record(name, registry).default({}),
   /** Named ways to download OVAs (`headersRef`): headers, a query such as a signature, a private authority. */
   sources: z.record(z.string(), source).default({}),
   /** Where downloaded OVAs are kept. */
