@@ -3,7 +3,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { createConfig, loadConfig, parseConfig, secretFileWarnings } from '../../../activities/config.ts';
+import { createConfig, loadConfig, parseConfig, secretFileWarnings, type Config } from '../../../activities/config.ts';
 
 let dir: string;
 before(async () => {
@@ -55,6 +55,82 @@ for (const [what, text, message] of wrong) {
     assert.throws(() => parseConfig(text, 'vmflow.yaml'), message));
 }
 
+const registry = (more: string, name = 'main'): string =>
+  `registries:\n  ${name}:\n    url: https://registry.example:5000\n${more}`;
+const configOf = (text: string, environment: NodeJS.ProcessEnv = {}): Config =>
+  createConfig(parseConfig(text, 'vmflow.yaml'), 'vmflow.yaml', environment);
+
+test('a registry has its defaults, and is found without a name where it is the only one', async () => {
+  const config = configOf(registry(''));
+  const endpoint = {
+    name: 'main',
+    url: 'https://registry.example:5000',
+    prefix: '',
+    credentials: { kind: 'none' },
+    tls: { mode: 'ca' },
+    allowPlainHttp: false,
+    requestTimeoutMs: 10_000,
+  };
+  assert.deepEqual(await config.registry(), endpoint);
+  assert.deepEqual(await config.registry('main'), endpoint);
+});
+
+test('the secrets of a registry are read when they are needed', async () => {
+  const secret = join(dir, 'registry-secret');
+  await writeFile(secret, 'first\n', { mode: 0o600 });
+  const config = configOf(registry(`    prefix: team/vms\n    user: u\n    passwordFile: ${secret}\n`));
+  const credentials = { kind: 'password', user: 'u', password: 'first' };
+  const endpoint = await config.registry();
+  assert.deepEqual([endpoint.prefix, endpoint.credentials], ['team/vms', credentials]);
+  await writeFile(secret, 'rotated');
+  assert.deepEqual((await config.registry()).credentials, { ...credentials, password: 'rotated' });
+  const byToken = configOf(registry('    tokenEnv: T\n'), { T: 'abc' });
+  assert.deepEqual((await byToken.registry()).credentials, { kind: 'token', token: 'abc' });
+  await assert.rejects(
+    configOf(registry('    tokenEnv: T\n')).registry(),
+    /token of registry main .* T of this worker/,
+  );
+  await assert.rejects(
+    configOf(registry(`    user: u\n    passwordFile: ${dir}/nothing\n`)).registry(),
+    /password of registry main/,
+  );
+});
+
+test('a registry that is not there, or one of several, has to be named', async () => {
+  await assert.rejects(configOf('{}').registry(), /no registry is in the workers' configuration/);
+  await assert.rejects(configOf(registry('')).registry('other'), /no registry "other".*known: main/);
+  const two = configOf(`${registry('')}  second:\n    url: https://second.example\n`);
+  await assert.rejects(two.registry(), /several registries are configured \(main, second\)/);
+  assert.equal((await two.registry('second')).url, 'https://second.example');
+});
+
+const wrongRegistries: readonly (readonly [string, string, RegExp])[] = [
+  ['a password in the file', '    user: u\n    password: x\n    passwordEnv: P\n', /password/],
+  ['a user without a password', '    user: u\n', /takes user with passwordFile or passwordEnv/],
+  ['a password without a user', '    passwordEnv: P\n', /takes user with/],
+  ['two passwords', '    user: u\n    passwordEnv: P\n    passwordFile: /p\n', /takes user with/],
+  ['a password and a token', '    user: u\n    passwordEnv: P\n    tokenEnv: T\n', /takes user with/],
+  ['a user and a token', '    user: u\n    tokenEnv: T\n', /takes user with/],
+  ['two tokens', '    tokenEnv: T\n    tokenFile: /t\n', /takes user with/],
+  ['a prefix with capitals', '    prefix: VMs\n', /prefix/],
+  ['a prefix with a slash at its end', '    prefix: vms/\n', /must not end with/],
+  ['a prefix with a slash in front', '    prefix: /vms\n', /prefix/],
+];
+for (const [what, more, message] of wrongRegistries)
+  test(`a registry with ${what} is refused`, () => {
+    assert.throws(() => parseConfig(registry(more), 'vmflow.yaml'), message);
+  });
+
+for (const [url, message] of [
+  ['https://a:b@registry.example', /user:password@/],
+  ['https://registry.example/v2/', /without a path/],
+  ['https://registry.example?x=1', /without a path/],
+  ['ftp://registry.example', /url/],
+] as const)
+  test(`a registry at ${url} is refused`, () => {
+    assert.throws(() => parseConfig(`registries:\n  main:\n    url: ${url}\n`, 'vmflow.yaml'), message);
+  });
+
 test('a missing configuration names the file and the variable', async () => {
   await assert.rejects(loadConfig(join(dir, 'none.yaml')), /none\.yaml.*VMFLOW_CONFIG/);
 });
@@ -67,4 +143,8 @@ test('a secret file that others can read is warned about', async () => {
   assert.match((await secretFileWarnings(file))[0] ?? '', /chmod 600/);
   await chmod(secret, 0o600);
   assert.deepEqual(await secretFileWarnings(file), []);
+  const token = parseConfig(registry(`    tokenFile: ${secret}\n`), 'vmflow.yaml');
+  assert.deepEqual(await secretFileWarnings(token), []);
+  await chmod(secret, 0o640);
+  assert.match((await secretFileWarnings(token))[0] ?? '', /chmod 600/);
 });
