@@ -1,5 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+/** How long to wait for what must happen. No measure of speed: what never happens costs this once, what happens costs nothing. */
+export const patienceMs = 60_000;
+
 export interface WaitOptions {
   readonly timeoutMs?: number;
   readonly intervalMs?: number;
@@ -9,12 +12,12 @@ type Truthy<T> = Exclude<T, undefined | null | false | 0 | ''>;
 
 /**
  * Waits until the probe answers something truthy and returns that. A probe that throws is asked again; its last error is the
- * cause of the failure. `what` completes the sentence "waited 10000 ms for …".
+ * cause of the failure. `what` completes the sentence "waited 60000 ms for …".
  */
 export async function waitFor<T>(
   what: string,
   probe: () => T | Promise<T>,
-  { timeoutMs = 10_000, intervalMs = 20 }: WaitOptions = {},
+  { timeoutMs = patienceMs, intervalMs = 20 }: WaitOptions = {},
 ): Promise<Truthy<T>> {
   const until = performance.now() + timeoutMs;
   let cause: unknown;

@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parse, stringify } from 'yaml';
+import { stringify } from 'yaml';
 import { parseConfig } from '../../../activities/config.ts';
 import { createCluster } from '../../../activities/kubernetes/client-node-adapter.ts';
 import { ClusterError, type Cluster, type KubeObject } from '../../../activities/kubernetes/port.ts';
@@ -12,6 +12,7 @@ import type { OperationKind } from '../../../workflows/domain/vmop/matrix.ts';
 import { startApiProxy, type ApiProxy } from '../../sim/api-proxy.ts';
 import { startKubernetes, type KubernetesUnderTest } from '../../stack/kubernetes.ts';
 import { freePort } from '../../stack/processes.ts';
+import { throughProxy } from '../../support/proxied-access.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 export interface WebhookUnderTest {
@@ -98,13 +99,4 @@ export async function refusal(attempt: Promise<unknown>): Promise<string | undef
       throw error;
     },
   );
-}
-
-async function throughProxy(kubeconfig: string, proxy: ApiProxy): Promise<string> {
-  const config = parse(await readFile(kubeconfig, 'utf8')) as { clusters: { cluster: Record<string, string> }[] };
-  for (const { cluster } of config.clusters) {
-    cluster['server'] = proxy.url;
-    cluster['certificate-authority-data'] = Buffer.from(proxy.certPem).toString('base64');
-  }
-  return stringify(config);
 }

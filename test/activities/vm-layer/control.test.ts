@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { resources } from '../../../activities/kubernetes/resources.ts';
 import { noDelays } from '../../sim/vm-layer/behaviour.ts';
+import { kinds } from '../../sim/vm-layer/objects.ts';
 import { startVmLayer } from '../../sim/vm-layer/vm-layer.ts';
 import { startProcess } from '../../stack/processes.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { proxiedAccess } from '../../support/proxied-access.ts';
+import { stays, waitFor } from '../../support/wait-for.ts';
 import { annotationKeys, layerUnderTest } from './layer-under-test.ts';
 
 const rig = layerUnderTest();
@@ -12,6 +14,7 @@ const rig = layerUnderTest();
 const patienceMs = 120_000;
 const recover = { timeoutMs: 30_000 } as const;
 const uids = (name: string): readonly string[] => rig.layer.instancesOf(rig.namespace, name).map(({ uid }) => uid);
+const isWrite = (method: string): boolean => /^(create|patch|update|delete) /.test(method);
 const ranAgain = (name: string, timeoutMs = 30_000): Promise<unknown> =>
   rig.layer.waitForVm(rig.namespace, name, ({ phase }) => phase === 'Running' && uids(name).length === 2, timeoutMs);
 
@@ -135,6 +138,43 @@ test('a layer that is ended in the middle is followed by another that goes on', 
   await second.stop();
   rig.layer.thaw();
 });
+
+for (const kind of ['vm', 'machine', 'instance'] as const) {
+  test(`a layer that is told of the ${kind} last takes nothing for missing, and loses no request`, async (t) => {
+    const namespace = await rig.kubernetes.createNamespace();
+    await rig.layer.freeze();
+    const namespaces = [namespace];
+    const first = await startVmLayer({ kubeconfig: rig.kubernetes.kubeconfig('vmLayer'), namespaces });
+    await first.createVm(namespace, 'a', { annotations: { 'test/ignore-shutdown': 'true' } });
+    await rig.request(namespace, 'a', 'restart');
+    await first.waitForVm(namespace, 'a', ({ phase }) => phase === 'Stopping');
+    await first.stop();
+
+    const proxied = await proxiedAccess(rig.kubernetes, 'vmLayer');
+    const late = proxied.proxy.hold({ method: `list ${resources[kind].plural}` });
+    const starting = startVmLayer({ kubeconfig: proxied.kubeconfig, namespaces });
+    t.after(async () => {
+      late.release();
+      await (await starting).stop();
+      await proxied.stop();
+      rig.layer.thaw();
+    });
+    await late.arrived;
+    // A list is in when its watch begins.
+    const others = kinds.filter((other) => other !== kind).map((other) => `watch ${resources[other].plural}`);
+    const { proxy } = proxied;
+    const asked = (): string[] => proxy.requests().map(({ method }) => method);
+    await waitFor('the other lists', () => others.every((method) => asked().includes(method)));
+    await stays('silent', () => !asked().some(isWrite), 300);
+    late.release();
+
+    const second = await starting;
+    assert.equal(second.vm(namespace, 'a')?.phase, 'Stopping');
+    await second.annotate(namespace, 'a', { 'test/ignore-shutdown': undefined });
+    await second.waitForVm(namespace, 'a', ({ phase }) => phase === 'Running');
+    assert.equal(second.instancesOf(namespace, 'a').length, 2);
+  });
+}
 
 test('a layer with a list of namespaces leaves the others alone', async () => {
   const [ours, theirs] = [await rig.kubernetes.createNamespace(), await rig.kubernetes.createNamespace()];

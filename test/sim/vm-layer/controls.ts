@@ -9,13 +9,14 @@ import type { Waiting } from './waiting.ts';
 
 type Controls = Pick<VmLayer, 'createVm' | 'annotate' | 'patchSpec' | 'vm' | 'waitForVm' | 'waitForNoVm'>;
 
-const defaults = { settleMs: 30_000, waitMs: 10_000 } as const;
+/** No measure of speed: what never happens costs this once, what happens costs nothing. */
+const patienceMs = 60_000;
 
 /** What a test does with VMs of the layer. */
 export function createControls(cluster: Cluster, cache: ObjectCache, waiting: Waiting): Controls {
   const view = (namespace: string, name: string): VmView | undefined => viewOf(cache, namespace, name);
 
-  const waitForVm: VmLayer['waitForVm'] = (namespace, name, predicate, timeoutMs = defaults.waitMs) => {
+  const waitForVm: VmLayer['waitForVm'] = (namespace, name, predicate, timeoutMs = patienceMs) => {
     const probe = (): VmView | undefined => {
       const vm = view(namespace, name);
       return vm !== undefined && predicate(vm) ? vm : undefined;
@@ -54,7 +55,7 @@ export function createControls(cluster: Cluster, cache: ObjectCache, waiting: Wa
         namespace,
         name,
         (now) => now.uid === uid && now.object.status !== undefined && isSettled(now),
-        vm.timeoutMs ?? defaults.settleMs,
+        vm.timeoutMs ?? patienceMs,
       );
     },
     annotate: (namespace, name, annotations) =>
@@ -65,7 +66,7 @@ export function createControls(cluster: Cluster, cache: ObjectCache, waiting: Wa
     patchSpec: (namespace, name, spec) => change(namespace, name, (vm) => ({ '/spec': { ...vm.spec, ...spec } })),
     vm: view,
     waitForVm,
-    async waitForNoVm(namespace, name, timeoutMs = defaults.waitMs) {
+    async waitForNoVm(namespace, name, timeoutMs = patienceMs) {
       const isGone = (): true | undefined =>
         (['vm', 'machine', 'instance'] as const).every((kind) => cache.get(kind, namespace, name) === undefined)
           ? true

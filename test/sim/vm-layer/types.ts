@@ -101,7 +101,7 @@ export interface VmLayer {
   patchSpec(namespace: string, name: string, spec: Readonly<Record<string, unknown>>): Promise<void>;
   /** Undefined: there is none. From a watch: a change that somebody else has just made may be missing. */
   vm(namespace: string, name: string): VmView | undefined;
-  /** Resolves with the first view that the predicate is true of; fails after the time (default 10 s) with what was there last. */
+  /** Resolves with the first view that the predicate is true of; fails after the time (default 60 s) with what was there last. */
   waitForVm(namespace: string, name: string, predicate: (vm: VmView) => boolean, timeoutMs?: number): Promise<VmView>;
   /** Resolves when the VM and everything underneath is gone. */
   waitForNoVm(namespace: string, name: string, timeoutMs?: number): Promise<void>;

@@ -32,8 +32,11 @@ export async function startVmLayer(options: VmLayerOptions): Promise<VmLayer> {
     onFailure: options.onFailure ?? (() => undefined),
   });
 
+  // Lists come in one by one: a machine whose instance is not listed yet looks like one that has none.
+  await reconciler.freeze();
   try {
     await follow(cluster, cache, (namespace) => options.namespaces?.includes(namespace) ?? true);
+    reconciler.thaw();
   } catch (error) {
     await cluster.close();
     throw error;

@@ -1,6 +1,6 @@
 /** Those who wait for a change of some VM. */
 export interface Waiting {
-  /** Resolves with what the probe answers; fails after the time. `what` completes the sentence "waited 10000 ms for …". */
+  /** Resolves with what the probe answers; fails after the time. `what` completes the sentence "waited 60000 ms for …". */
   until<T>(vm: string, probe: () => T | undefined, timeoutMs: number, what: () => string): Promise<T>;
   /** Something of this VM changed: those who wait for it look again. */
   look(vm: string): void;
