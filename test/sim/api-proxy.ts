@@ -28,9 +28,10 @@ export interface ApiProxy {
   refuse(when: When, code: number, reason?: string): RuleHandle;
   /**
    * Holds the next matching call before it is passed on or, with `answer`, after the API server carried it out. A call that was
-   * held is passed on though its client has given up: it comes late, as on a slow network.
+   * held is passed on though its client has given up: it comes late, as on a slow network. With `times: Infinity` the retries of
+   * a client that gives up are held as well.
    */
-  hold(when: Omit<When, 'times'>, at?: 'call' | 'answer'): Hold;
+  hold(when: When, at?: 'call' | 'answer'): Hold;
   clearRules(): void;
   /** Named as rules name them: `<verb> <plural>[/status]`. */
   requests(): readonly RecordedRequest[];

@@ -5,12 +5,12 @@ import type { RecordedRequest } from './request-log.ts';
 export interface Hold {
   /** Resolves when such a call has arrived. */
   readonly arrived: Promise<RecordedRequest>;
-  /** Lets it pass on; a later one is not held any more. */
+  /** Lets pass what is held; later ones are not held any more. */
   release(): void;
 }
 
-/** Holds the next matching call until it is released. */
-export function holdNext(rules: RuleTable<Rule>, when: Omit<When, 'times'>, at: 'call' | 'answer'): Hold {
+/** Holds the next matching call, or as many as `times` says, until it is released. */
+export function holdNext(rules: RuleTable<Rule>, when: When, at: 'call' | 'answer'): Hold {
   let arrive: (request: RecordedRequest) => void = () => undefined;
   let open: () => void = () => undefined;
   const arrived = new Promise<RecordedRequest>((resolve) => (arrive = resolve));

@@ -9,15 +9,29 @@ export const loadSlackMs = 200;
 /** Longest time without the production name beside an idle simulator. */
 export const idleGapMs = 100;
 
+/** Slowness of the machine that is made allowance for, at most: beyond it something else is wrong. */
+const mostSlownessMs = 2_000;
+
 /** How far the reported time without the name may be from what consumers saw. */
 const measureToleranceMs = 50;
 
 /** G1: never without the name for longer than this, once it was there. */
 export function assertGap(t: TestContext, poller: Poller, boundMs = idleGapMs): void {
   const gapMs = poller.longestGapMs();
+  const slowMs = slownessMs(poller);
   if (gapMs > boundMs)
-    t.diagnostic(`without the name for ${gapMs.toFixed(0)} ms, on an idle machine at most ${boundMs}`);
-  assert.ok(gapMs <= boundMs + loadSlackMs, `the name was missing for ${gapMs} ms`);
+    t.diagnostic(
+      `without the name for ${gapMs.toFixed(0)} ms, on an idle machine at most ${boundMs}; looks took up to ${slowMs.toFixed(0)} ms`,
+    );
+  assert.ok(
+    gapMs <= boundMs + loadSlackMs + 2 * slowMs,
+    `the name was missing for ${gapMs} ms, looks took up to ${slowMs} ms`,
+  );
+}
+
+/** What a look of this poller took at worst: the cores were busy with something else for so long, at both renames perhaps. */
+function slownessMs({ slowestMs }: Poller): number {
+  return Math.min(slowestMs, mostSlownessMs);
 }
 
 /** G2: whoever has the name is a template that is off, of one of these versions, and never half imported. */
@@ -54,7 +68,7 @@ export function assertMeasured(poller: Poller, gapMs: number | undefined, slackM
   const { atLeastMs, atMostMs } = poller.handover();
   assert.ok(gapMs !== undefined, 'no gapMs is reported');
   assert.ok(
-    Math.max(atLeastMs - gapMs, gapMs - atMostMs) <= measureToleranceMs + slackMs,
-    `reported ${gapMs} ms, seen between ${atLeastMs.toFixed(0)} and ${atMostMs.toFixed(0)} ms`,
+    Math.max(atLeastMs - gapMs, gapMs - atMostMs) <= measureToleranceMs + slackMs + slownessMs(poller),
+    `reported ${gapMs} ms, seen between ${atLeastMs.toFixed(0)} and ${atMostMs.toFixed(0)} ms, looks took up to ${slownessMs(poller)} ms`,
   );
 }

@@ -91,7 +91,7 @@ export class HeldSwap {
     await this.start();
     const { until = () => Promise.resolve(true) } = this.step;
     const isThere = async (): Promise<boolean> => this.#call !== undefined && (await until(this));
-    await waitFor(`the step of the swap to ${this.version}`, isThere, { timeoutMs: 60_000 });
+    await waitFor(`the step of the swap to ${this.version}`, isThere, { timeoutMs: 120_000 });
   }
 
   async start(): Promise<void> {

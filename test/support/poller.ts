@@ -28,6 +28,7 @@ export class Poller {
   readonly #close: () => Promise<void>;
   readonly #everyMs: number;
   #running = true;
+  #slowestMs = 0;
   #reading: Promise<void> | undefined;
   readonly #loop: Promise<void>;
 
@@ -71,6 +72,14 @@ export class Poller {
     await this.#close();
   }
 
+  /**
+   * Longest time from one look that was answered to the next, in milliseconds: how long this machine keeps somebody waiting who does
+   * little. Nothing that takes a moment can be told to have been shorter.
+   */
+  get slowestMs(): number {
+    return this.#slowestMs;
+  }
+
   /** Longest time without the production name between two moments with it, in milliseconds. */
   longestGapMs(): number {
     let longest = 0;
@@ -104,10 +113,13 @@ export class Poller {
   }
 
   async #run(): Promise<void> {
+    let last: number | undefined;
     for (let round = 0; this.#running; round++) {
       const started = performance.now();
+      if (last !== undefined) this.#slowestMs = Math.max(this.#slowestMs, started - last);
       const sample = await this.#look(round).catch(() => undefined);
       if (sample !== undefined) this.samples.push(sample);
+      last = sample === undefined ? undefined : started;
       const restMs = this.#everyMs - (performance.now() - started);
       if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
     }

@@ -30,7 +30,7 @@ import { startVcsim, type Vcsim, type VcsimOptions } from '../stack/vcsim.ts';
 import { buildOva, type BuiltOva, type OvaOptions } from './ova-builder.ts';
 import { Poller } from './poller.ts';
 import { connectTemporal, type TemporalUnderTest } from './shared-temporal.ts';
-import { waitFor } from './wait-for.ts';
+import { patienceMs, waitFor } from './wait-for.ts';
 import { startWorker, type WorkerEnvironment, type WorkerKind } from './workers.ts';
 
 export const password = 'planted-Pa55word-7f3a';
@@ -358,7 +358,7 @@ export class Swap {
   }
 
   /** Waits for a phase and answers the status in it. */
-  async reaches(phase: TemplateSwapStatus['status'], timeoutMs = 30_000): Promise<TemplateSwapStatus> {
+  async reaches(phase: TemplateSwapStatus['status'], timeoutMs = patienceMs): Promise<TemplateSwapStatus> {
     return await waitFor(
       `the phase ${phase}`,
       async () => {

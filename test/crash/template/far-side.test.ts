@@ -2,18 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { ImportHeartbeat } from '../../../workflows/contracts/template.ts';
 import type { RecordedRequest } from '../../sim/request-log.ts';
-import {
-  assertClean,
-  assertGap,
-  assertMeasured,
-  assertNeverLost,
-  assertOnlyGood,
-  loadSlackMs,
-} from '../../support/guarantees.ts';
+import { assertClean, assertGap, assertMeasured, assertNeverLost, assertOnlyGood } from '../../support/guarantees.ts';
 import { bigDisk, type BuiltOva } from '../../support/ova-builder.ts';
 import type { Poller } from '../../support/poller.ts';
 import { Rig, type Scenario, type Swap } from '../../support/rig.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { patienceMs, waitFor } from '../../support/wait-for.ts';
 
 const old = '416.94.1';
 const wanted = '417.94.2';
@@ -23,6 +16,8 @@ const diskBytes = 24 * mebi;
 const silenceMs = 20_000;
 /** The longest pause between two attempts at a rename while the name is absent. */
 const renamePauseMs = 5_000;
+/** What an attempt itself may take on cores that other tests share; the measure is printed. */
+const busyMs = 15_000;
 
 let rig: Rig;
 let ova: BuiltOva;
@@ -78,7 +73,7 @@ async function vCenterDown(): Promise<void> {
 }
 
 async function attempt(swap: Swap, nth: number): Promise<void> {
-  await waitFor(`attempt ${nth}`, async () => (await pending(swap)).attempt >= nth, { timeoutMs: 60_000 });
+  await waitFor(`attempt ${nth}`, async () => (await pending(swap)).attempt >= nth, { timeoutMs: 90_000 });
 }
 
 /** Waits until this attempt, or a later one, has told that it waits for vCenter. */
@@ -156,7 +151,7 @@ test('crash row 19: vCenter restarts between the renames: the second one is done
 
   const backMs = (poller.samples.find((sample) => sample.ref === ref)?.at ?? Infinity) - upAt;
   t.diagnostic(`the name is back ${backMs.toFixed(0)} ms after vCenter`);
-  assert.ok(backMs <= renamePauseMs + loadSlackMs);
+  assert.ok(backMs <= renamePauseMs + busyMs, `${backMs} ms`);
   assertMeasured(poller, (await swap.result()).gapMs);
   const renamed = (await rig.vcsim.control.calls()).mutating.filter(({ method }) => method === 'Rename_Task');
   assert.deepEqual(
@@ -181,7 +176,7 @@ test('crash row 17: Temporal dies in the upload and stays away: the upload stops
   await rig.temporal.server?.kill();
   const killedAt = performance.now();
   await waitFor('the end of the import', async () => (await upload.scenario.vms()).length === 1, {
-    timeoutMs: 2 * silenceMs,
+    timeoutMs: silenceMs + patienceMs,
   });
   t.diagnostic(`stopped ${(performance.now() - killedAt).toFixed(0)} ms after Temporal`);
   assert.deepEqual(await rig.vcsim.control.leases(), []);

@@ -21,7 +21,7 @@ test('template/13 killed in the upload: another worker removes the half import a
   const previous = await scenario.template(prod, old);
   const ova = await scenario.ova(wanted, { disks: [bigDisk(8 * mebi, 'pattern')] });
   const poller = await scenario.poller();
-  rig.proxy.addNfcRule({ action: 'throttle', bytesPerSecond: 4 * mebi });
+  rig.proxy.addNfcRule({ action: 'stall', afterBytes: 4 * mebi });
   const swap = await scenario.start({ ova });
   await waitFor('4 MiB of the upload', () =>
     rig.proxy.requests().some(({ kind, bytes }) => kind === 'nfc' && bytes >= 4 * mebi),

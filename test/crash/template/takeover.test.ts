@@ -6,7 +6,7 @@ import { startTcpProxy, type TcpProxy } from '../../sim/tcp-proxy.ts';
 import { assertClean, assertGap, assertNeverLost, assertOnlyGood } from '../../support/guarantees.ts';
 import { bigDisk, type BuiltOva } from '../../support/ova-builder.ts';
 import { Rig, type Swap } from '../../support/rig.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { patienceMs, waitFor } from '../../support/wait-for.ts';
 
 const mebi = 1024 * 1024;
 /** Heartbeat time-out of an import and the pause before its next attempt. */
@@ -56,7 +56,7 @@ test('template/43 a worker cut off from Temporal stops before another takes over
   await rig.startWorker('transfer');
 
   // The worst moment: its upload could go on just when the other one has begun to import.
-  await waitFor('the second import', () => called('ImportVApp').length === 2, { timeoutMs: takeoverMs + 20_000 });
+  await waitFor('the second import', () => called('ImportVApp').length === 2, { timeoutMs: takeoverMs + patienceMs });
   release();
   const result = await swap.result();
   t.diagnostic(`taken over after ${Math.round((called('ImportVApp')[1]?.startedMs ?? 0) - cutAt)} ms`);
@@ -104,7 +104,7 @@ test('case/50 the worker killed in the upload: the next one waits out the lease,
   const held = rig.proxy.addRule({ method: 'Destroy_Task', action: 'fault', fault: 'InvalidState', times: 2 });
   await rig.startWorker('transfer');
   await waitFor('the wait for the lease', async () => (await heartbeat(swap))?.phase === 'waiting-for-lease', {
-    timeoutMs: takeoverMs + 20_000,
+    timeoutMs: takeoverMs + patienceMs,
   });
   const result = await swap.result();
   await poller.stop();

@@ -18,6 +18,8 @@ import { waitFor } from '../../support/wait-for.ts';
 
 const old = '416.94.1';
 const wanted = '417.94.2';
+/** What a try itself may take on cores that other tests share; the measure is printed. */
+const busyMs = 15_000;
 
 let rig: Rig;
 let ova: BuiltOva;
@@ -306,7 +308,10 @@ test('template/18 the second rename and the way back both fail for a while: show
   assert.deepEqual(poller.owners(), [previous, ref]);
   const backAt = poller.samples.find((sample) => sample.ref === ref)?.at ?? Infinity;
   t.diagnostic(`back ${(backAt - healedAt).toFixed(0)} ms after the server healed`);
-  assert.ok(backAt - healedAt <= 6_000); // the longest time between two tries is 5 s
+  // The first try that the server lets through is the last one; the longest time between two tries is 5 s.
+  const tries = rig.proxy.requests().filter((call) => to(prod)(call) && call.startedMs > healedAt);
+  assert.equal(tries.length, 1);
+  assert.ok(backAt - healedAt <= 5_000 + busyMs, `back after ${backAt - healedAt} ms`);
   assertOnlyGood(poller, old, wanted);
   assertNeverLost(poller);
   assertMeasured(poller, result.gapMs, loadSlackMs);

@@ -76,9 +76,7 @@ describe('VM operations from the command line', () => {
     const scenario = await rig.scenario();
     await scenario.vm('a', hangs);
     const mine = begin(scenario, 'stop', 'a', '--wait');
-    await waitFor('the stop to hang', () => mine.output().includes('running wait for the proof'), {
-      timeoutMs: 20_000,
-    });
+    await waitFor('the stop to hang', () => mine.output().includes('running wait for the proof'));
     const colleague = await scenario.op('Stop', 'a', { force: true, name: 'colleague-stops' });
     assert.equal(await mine.ended, 8);
     assert.match(mine.output(), /Superseded by colleague-stops \(Stop, forced\)/);
@@ -166,12 +164,13 @@ describe('VM operations from the command line', () => {
 
   test('case/19 starts of a VM that shows Stopped before Starting make one object, and all succeed', async () => {
     const scenario = await rig.scenario();
-    await scenario.vm('a', { runPolicy: 'Manual', annotations: { [delayAnnotations.startDelay]: '3s' } });
+    await scenario.vm('a', { runPolicy: 'Manual', annotations: { [delayAnnotations.startDelay]: '10m' } });
     const [first, second] = await Promise.all([run(scenario, 'start', 'a'), run(scenario, 'start', 'a')]);
     assert.deepEqual([first.exit, second.exit], [0, 0], first.stderr + second.stderr);
     assert.match(first.stdout + second.stdout, /Start requested/);
     assert.match(first.stdout + second.stdout, /Start is already in progress/);
     assert.equal((await scenario.operations()).length, 1);
+    await scenario.annotate('a', { [delayAnnotations.startDelay]: undefined });
     await scenario.vmIs('a', ({ phase }) => phase === 'Running');
     await waitFor('the start to be over', async () => (await scenario.operations())[0]?.isTerminal === true);
     const third = await run(scenario, 'start', 'a');
@@ -216,7 +215,7 @@ describe('VM operations from the command line', () => {
     assert.equal((await run(scenario, 'move', 'a', '--to', 'nowhere')).exit, 0);
     const [move] = await operations(scenario);
     const waiting = begin(scenario, 'op', 'watch', move?.name ?? '');
-    await waitFor('the watch', () => waiting.output().includes('wait for the proof'), { timeoutMs: 20_000 });
+    await waitFor('the watch', () => waiting.output().includes('wait for the proof'));
     const { exit, stdout } = await run(scenario, 'op', 'cancel', move?.name ?? '', '--wait');
     assert.equal(exit, 8);
     assert.match(stdout, /cancelled: the operation was deleted/);
@@ -257,7 +256,7 @@ describe('VM operations from the command line', () => {
     assert.equal(late.exit, 124);
     const [, again = ''] = /the work goes on: vmflow (op watch .*)\n/.exec(late.stderr) ?? assert.fail(late.stderr);
     const watch = begin(scenario, ...again.split(' '));
-    await waitFor('the watch', () => watch.output().includes('wait for the proof'), { timeoutMs: 20_000 });
+    await waitFor('the watch', () => watch.output().includes('wait for the proof'));
     watch.interrupt();
     assert.equal(await watch.ended, 130);
     assert.match(watch.output(), /watch {3}vmflow op watch .*\n {2}cancel {2}vmflow op cancel /);
@@ -274,10 +273,10 @@ describe('VM operations from the command line', () => {
       terminationGracePeriodSeconds: 7_200,
     });
     const waiting = begin(scenario, 'stop', 'a', '--wait');
-    await waitFor('the stop', () => waiting.output().includes('wait for the proof'), { timeoutMs: 20_000 });
+    await waitFor('the stop', () => waiting.output().includes('wait for the proof'));
     const [stop] = await scenario.operations();
     await rig.client.workflow.getHandle(`vmop/${scenario.namespace}/${stop?.ref.uid}`).terminate('by hand');
-    await waitFor('the note', () => waiting.output().includes('ended from outside'), { timeoutMs: 20_000 });
+    await waitFor('the note', () => waiting.output().includes('ended from outside'));
     await scenario.annotate('a', { [delayAnnotations.guestShutdownDelay]: '0s' });
     const queue = { taskQueue: rig.taskQueue, workflowId: `sweep-${scenario.namespace}` };
     await waitFor(
@@ -285,7 +284,7 @@ describe('VM operations from the command line', () => {
       async () =>
         ((await rig.client.workflow.execute('vmopSweep', { ...queue, args: [] })) as { resubmitted: number })
           .resubmitted > 0,
-      { timeoutMs: 30_000, intervalMs: 500 },
+      { intervalMs: 500 },
     );
     assert.equal(await waiting.ended, 0);
   });
@@ -369,9 +368,7 @@ describe('VM operations from the command line', () => {
     } finally {
       await rig.startWorker();
     }
-    await waitFor('the stop that was sent', async () => (await scenario.operations()).length === 2, {
-      timeoutMs: 30_000,
-    });
+    await waitFor('the stop that was sent', async () => (await scenario.operations()).length === 2);
   });
 
   test('workers without a cluster say that one has to be added, and have nothing to sweep', async () => {

@@ -71,7 +71,7 @@ describe('order, lateness, deletion', { concurrency: true }, () => {
     const move = await scenario.op('Migrate', 'a');
     await late.arrived;
     const restart = await scenario.op('Restart', 'a');
-    assert.equal(await restart.ends(60_000), 'Completed/OperationCompleted');
+    assert.equal(await restart.ends(), 'Completed/OperationCompleted');
     assert.equal(await move.ends(), 'Completed/Superseded');
     late.release();
     await waitFor('the late migration', async () => (await scenario.migrations()).length > 0);
@@ -92,6 +92,7 @@ describe('order, lateness, deletion', { concurrency: true }, () => {
     const hold = rig.proxy.hold({
       method: 'create events',
       match: ({ path, body }) => path.includes(scenario.namespace) && body.includes('accepted as number 2'),
+      times: Infinity,
     });
     const stop = await scenario.op('Stop', 'a');
     await hold.arrived;
@@ -112,6 +113,7 @@ describe('order, lateness, deletion', { concurrency: true }, () => {
     const hold = rig.proxy.hold({
       method: `delete ${resources.instance.plural}`,
       match: ({ path }) => path.includes(scenario.namespace),
+      times: Infinity,
     });
     const stop = await scenario.op('Stop', 'a');
     await hold.arrived;
@@ -127,13 +129,15 @@ describe('order, lateness, deletion', { concurrency: true }, () => {
     const scenario = await rig.scenario();
     await scenario.vm('a', {
       running: true,
-      annotations: { [switches.migrationStuckAt]: 'Running', [delayAnnotations.abortDelay]: '2s' },
+      annotations: { [switches.migrationStuckAt]: 'Running', [delayAnnotations.abortDelay]: '10m' },
     });
     const move = await scenario.op('Migrate', 'a');
     await move.inProgress();
     await remove(scenario, move);
     await move.is('Terminating', ({ phase }) => phase === 'Terminating');
     const stop = await scenario.op('Stop', 'a');
+    await stop.is('waiting', ({ object }) => object.metadata.annotations?.[vmopKeys.seq] !== undefined);
+    await scenario.annotate('a', { [delayAnnotations.abortDelay]: undefined });
     await move.isGone();
     assert.equal(await stop.ends(), 'Completed/OperationCompleted');
     assert.deepEqual(
