@@ -3,6 +3,9 @@ import type { ControlActivities, TransferActivities, WaitActivities } from '../w
 import type { Config } from './config.ts';
 import type { ErrorTranslator } from './failures.ts';
 import type { Liveness } from './heartbeat.ts';
+import type { HibernateDeps } from './hibernate/deps.ts';
+import { createHibernateActivities, createHibernateWaits } from './hibernate/index.ts';
+import { createHibernationRequest, createHibernationRequestWaits } from './hibernate/request-hibernation.ts';
 import { createLookupOva } from './lookup/lookup-ova.ts';
 import { createLookup, type WorkerIdentity } from './lookup/lookup.ts';
 import type { TemplateDeps } from './template/deps.ts';
@@ -19,6 +22,8 @@ import { validateTemplateSwap, validateTemplateSwapFleet } from './template/vali
 import { createVerifyProd } from './template/verify-prod.ts';
 import { toClusterOperationError } from './kubernetes/operation-error.ts';
 import type { Cluster } from './kubernetes/port.ts';
+import { toRegistryOperationError } from './registry/operation-error.ts';
+import type { Registries } from './registry/registries.ts';
 import { noCluster, type VmopDeps } from './vmop/deps.ts';
 import { createVmopActivities, createVmopWaits } from './vmop/index.ts';
 import { toVSphereOperationError } from './vsphere/operation-error.ts';
@@ -30,6 +35,7 @@ export interface ActivityDeps {
   readonly vsphere: VSphere;
   /** Absent: no `cluster` in `vmflow.yaml`. */
   readonly cluster?: Cluster;
+  readonly registries: Registries;
   /** For activities that end or look at other workflows. */
   readonly temporal: Client;
   readonly log: Log;
@@ -41,6 +47,7 @@ export interface ActivityDeps {
 export const errorTranslators: readonly ErrorTranslator[] = [
   toVSphereOperationError,
   toClusterOperationError,
+  toRegistryOperationError,
   toSourceOperationError,
 ];
 
@@ -68,13 +75,19 @@ export function createControlActivities(deps: ActivityDeps): ControlActivities {
     destroyRollback: createDestroyRollback(template),
     ...createVmopActivities(vmopDeps(deps)),
     ...(deps.cluster === undefined ? nothingToKeepUp : {}),
+    ...createHibernateActivities(hibernateDeps(deps)),
+    ...createHibernationRequest(clusterOf(deps)),
     ...createLookup(deps, deps.identity),
   };
 }
 
 /** Waits that may take long: what a control worker registers for the waiting queue. */
 export function createWaitActivities(deps: ActivityDeps): WaitActivities {
-  return createVmopWaits(vmopDeps(deps));
+  return {
+    ...createVmopWaits(vmopDeps(deps)),
+    ...createHibernateWaits(hibernateDeps(deps)),
+    ...createHibernationRequestWaits(clusterOf(deps)),
+  };
 }
 
 /** Long transfers: what a transfer worker registers. */
@@ -93,4 +106,21 @@ function vmopDeps({ cluster, config, temporal }: ActivityDeps): VmopDeps {
 
 function templateDeps({ config, vsphere, log, liveness }: ActivityDeps): TemplateDeps {
   return { config, vsphere, sources: createSources(config, log), ...(liveness === undefined ? {} : { liveness }) };
+}
+
+function hibernateDeps(deps: ActivityDeps): HibernateDeps {
+  const { config, temporal, registries } = deps;
+  const { registry, limits, priorityClass, ...entry } = config.file.migrations;
+  const { pollFloorMs, reReadMs, waitCeilingMs, probeMs, resyncMs, eventRepeatMs, ...migration } = entry;
+  return {
+    cluster: clusterOf(deps),
+    registry: async () => registries.of(await config.registry(registry)),
+    settings: { migration, gate: limits, pollFloorMs, reReadMs, waitCeilingMs, probeMs, resyncMs, eventRepeatMs },
+    ...(priorityClass === undefined ? {} : { priorityClass }),
+    temporal,
+  };
+}
+
+function clusterOf({ cluster, config }: ActivityDeps): Cluster {
+  return cluster ?? noCluster(config.path);
 }

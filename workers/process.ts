@@ -19,6 +19,7 @@ import {
 } from '../activities/index.ts';
 import { loadConfig, secretFileWarnings } from '../activities/config.ts';
 import { createCluster } from '../activities/kubernetes/client-node-adapter.ts';
+import { createRegistries } from '../activities/registry/registries.ts';
 import { createVSphere } from '../activities/vsphere/vsphere-adapter.ts';
 import { transferQueueOf, waitQueueOf } from '../workflows/contracts/task-queues.ts';
 import { workflowBundlePath } from './bundle.ts';
@@ -57,11 +58,13 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
   const connection = await connectTo(connectionOptions);
   const vsphere = createVSphere({ allowInsecureTls: settings.allowInsecureTls, log });
   const cluster = config.file.cluster === undefined ? undefined : createCluster({ ...config.file.cluster, log });
+  const registries = createRegistries({ allowInsecureTls: settings.allowInsecureTls });
   const liveness = new ConnectionLiveness(connection);
   const deps: ActivityDeps = {
     config,
     vsphere,
     ...(cluster === undefined ? {} : { cluster }),
+    registries,
     temporal: new Client({ connection, namespace: namespace ?? 'vmflow' }),
     liveness,
     identity: { buildId: settings.buildId, sdk: sdkVersion },
@@ -86,6 +89,7 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
     liveness.stop();
     await vsphere.close();
     await cluster?.close();
+    await registries.close();
     await connection.close();
   }
 }

@@ -1,3 +1,10 @@
+export { cocoonSet } from './hibernate/cocoon-set.ts';
+export { drainNode } from './hibernate/drain-node.ts';
+export { hibernation } from './hibernate/hibernation.ts';
+export { migrateMain } from './hibernate/migrate-main.ts';
+export { migrationGate } from './hibernate/migration-gate.ts';
+export { requestHibernation } from './hibernate/request-hibernation.ts';
+export { requestMigration } from './hibernate/request-migration.ts';
 export { lookup } from './lookup/lookup.ts';
 export { templateSwap } from './template/template-swap.ts';
 export { templateSwapFleet } from './template/template-swap-fleet.ts';

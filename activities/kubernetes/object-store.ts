@@ -62,5 +62,10 @@ export function createObjectStore(onListenerFailure: (error: unknown) => void): 
 }
 
 function keyOf({ metadata }: KubeObject): string {
-  return `${metadata.namespace}/${metadata.name}`;
+  return `${namespaceOf(metadata)}/${metadata.name}`;
+}
+
+/** Objects of kinds without namespaces leave it out, whatever the type says. */
+export function namespaceOf({ namespace }: { readonly namespace?: string }): string {
+  return namespace ?? '';
 }

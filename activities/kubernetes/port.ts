@@ -18,7 +18,12 @@ export interface ObjectMeta {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly finalizers?: readonly string[];
-  readonly ownerReferences?: readonly { readonly uid: string; readonly kind: string; readonly name: string }[];
+  readonly ownerReferences?: readonly {
+    readonly uid: string;
+    readonly kind: string;
+    readonly name: string;
+    readonly controller?: boolean;
+  }[];
 }
 
 export interface KubeObject {

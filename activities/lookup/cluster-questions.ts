@@ -1,8 +1,9 @@
 import type { ClusterLookupAnswer, ClusterLookupRequest, VmopInfo } from '../../workflows/contracts/cluster-lookup.ts';
-import { OperationError } from '../failures.ts';
-import { ClusterError, type Cluster } from '../kubernetes/port.ts';
+import type { Cluster } from '../kubernetes/port.ts';
 import { resources } from '../kubernetes/resources.ts';
+import { badSelector } from './bad-selector.ts';
 import { newestFirst, pageOf, vmInfo, vmopInfo } from './cluster-info.ts';
+import { setQuestions } from './set-questions.ts';
 
 type ClusterAnswers = {
   readonly [W in ClusterLookupRequest['what']]: (
@@ -13,9 +14,10 @@ type ClusterAnswers = {
 /** How many operations a VM is shown with, besides the active ones. */
 const newest = 5;
 
-/** Questions about VMs and their operations; each is read from the cluster when it is asked. */
+/** Questions about VMs, their operations and sets; each is read from the cluster when it is asked. */
 export function clusterQuestions(cluster: Cluster): ClusterAnswers {
   return {
+    ...setQuestions(cluster),
     async vms({ namespace, selector, name, after }) {
       const objects = await cluster.list(resources.vm, namespace, selector).catch((err: unknown) => {
         throw badSelector(err, selector) ?? err;
@@ -44,13 +46,4 @@ export function clusterQuestions(cluster: Cluster): ClusterAnswers {
 async function operationsIn(cluster: Cluster, namespace?: string, vmName?: string): Promise<VmopInfo[]> {
   const objects = await cluster.list(resources.vmop, namespace);
   return objects.map(vmopInfo).filter((op) => vmName === undefined || op.vmName === vmName);
-}
-
-function badSelector(err: unknown, selector: string | undefined): OperationError | undefined {
-  if (selector === undefined || !(err instanceof ClusterError) || err.status !== 400) return undefined;
-  return new OperationError('InvalidRequest', `"${selector}" is no label selector: ${err.message}`, {
-    code: 'SELECTOR_INVALID',
-    next: 'write it as for kubectl: app=web, app!=web, "tier in (a,b)"',
-    cause: err,
-  });
 }

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { defaultSettings, settingsProblem } from '../../workflows/domain/hibernate/settings.ts';
+import { defaultLimits } from '../../workflows/domain/hibernate/slots.ts';
 
 /** A secret is never in the file: it is in another file or in the environment. */
 const secretReference = { passwordFile: z.string().exactOptional(), passwordEnv: z.string().exactOptional() };
@@ -67,6 +69,58 @@ const operations = z.strictObject({
   /** Of each VM this many finished operations are kept. */
   keepPerVm: z.int().min(0).default(10),
 });
+
+const span = z.int().min(1);
+
+/** Migrations of the main VMs of sets, hibernations and drains. Spans are milliseconds. */
+const migrations = z
+  .strictObject({
+    /** Name of the registry that keeps the snapshots; absent: the only one. */
+    registry: z.string().min(1).exactOptional(),
+    /** Priority class of VM Pods: the scheduler must not take their seats for others. */
+    priorityClass: z.string().min(1).exactOptional(),
+    /** VMs that are on their way at once. */
+    limits: z
+      .strictObject({
+        overall: z.int().min(1).default(defaultLimits.overall),
+        perSource: z.int().min(1).default(defaultLimits.perSource),
+        perTarget: z.int().min(1).default(defaultLimits.perTarget),
+      })
+      .prefault({}),
+    preflight: z.enum(['strict', 'off']).default(defaultSettings.preflight),
+    forceDeleteQuiesced: z.boolean().default(defaultSettings.forceDeleteQuiesced),
+    quiesceSoftMs: span.default(defaultSettings.quiesceSoftMs),
+    quiesceHardMs: span.default(defaultSettings.quiesceHardMs),
+    restoreSoftMs: span.default(defaultSettings.restoreSoftMs),
+    restoreHardMs: span.default(defaultSettings.restoreHardMs),
+    stuckPodMs: span.default(defaultSettings.stuckPodMs),
+    unschedulableMs: span.default(defaultSettings.unschedulableMs),
+    cleanupSoftMs: span.default(defaultSettings.cleanupSoftMs),
+    cleanupHardMs: span.default(defaultSettings.cleanupHardMs),
+    fenceMs: span.default(defaultSettings.fenceMs),
+    nodeLostMs: span.default(defaultSettings.nodeLostMs),
+    clockSkewMs: span.default(defaultSettings.clockSkewMs),
+    suspendMs: span.default(defaultSettings.suspendMs),
+    hibernateMs: span.default(defaultSettings.hibernateMs),
+    wakeMs: span.default(defaultSettings.wakeMs),
+    /** Shortest pause between two looks at what nobody reports. */
+    pollFloorMs: span.default(5_000),
+    /** In a wait everything is read again after this time, whatever the watches say. */
+    reReadMs: span.default(120_000),
+    waitCeilingMs: span.default(3_600_000),
+    /** How often a set with nothing to do is asked for a snapshot that was left over. */
+    probeMs: span.default(600_000),
+    /** How often the bridge looks for work whose workflow was lost. */
+    resyncMs: span.default(60_000),
+    /** A warning that lasts is repeated at most this often. */
+    eventRepeatMs: span.default(300_000),
+  })
+  .superRefine((entry, context) => {
+    const problem = settingsProblem(entry);
+    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+    if (entry.pollFloorMs > entry.reReadMs || entry.reReadMs > entry.waitCeilingMs)
+      context.addIssue({ code: 'custom', message: 'pollFloorMs <= reReadMs <= waitCeilingMs must hold' });
+  });
 
 const dnsLabel = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
 
@@ -153,6 +207,7 @@ export const configSchema = z.strictObject({
   cluster: cluster.exactOptional(),
   /** Operations on VMs of the cluster. */
   operations: operations.prefault({}),
+  migrations: migrations.prefault({}),
   webhook: webhook.exactOptional(),
   limits: z.strictObject({ uploads: z.int().min(1).max(64).default(2) }).prefault({}),
 });

@@ -2,7 +2,7 @@ import type { AcceptedOperation } from '../../workflows/contracts/vmop.ts';
 import type { VmopType } from '../../workflows/domain/vmop/matrix.ts';
 import type { Cluster } from '../kubernetes/port.ts';
 import { resources } from '../kubernetes/resources.ts';
-import { untilAnswered } from './await-change.ts';
+import { untilAnswered } from '../kubernetes/await-change.ts';
 import { claimMachine, revokeRequests } from './machine.ts';
 import { abortMigration, ownMigration } from './migrations.ts';
 import { hasEnded, migrationName, vmOf } from './objects.ts';

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { FinishInput, VmopActivities } from '../../workflows/contracts/activities.ts';
 import type { AcceptedOperation } from '../../workflows/contracts/vmop.ts';
-import type { ConditionChange } from '../../workflows/domain/vmop/conditions.ts';
+import type { ConditionChange } from '../../workflows/domain/conditions.ts';
 import { vmopKeys } from '../../workflows/contracts/vmop.ts';
 import { OperationError, toOperationError } from '../failures.ts';
 import { whileBeating } from '../heartbeat.ts';
@@ -10,7 +10,7 @@ import type { Cluster } from '../kubernetes/port.ts';
 import { resources } from '../kubernetes/resources.ts';
 import { compensate, awaitAbort } from './compensate.ts';
 import type { VmopDeps } from './deps.ts';
-import { recordEvent } from './events.ts';
+import { recordEvent } from '../kubernetes/events.ts';
 import { revokeRequests } from './machine.ts';
 import { abortMigration, ownMigration } from './migrations.ts';
 import { annotation, conditionOf } from './objects.ts';

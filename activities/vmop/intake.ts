@@ -3,9 +3,9 @@ import { vmopKeys, type AcceptedOperation, type Pins, type VmFacts } from '../..
 import { inWords } from '../../workflows/domain/vmop/matrix.ts';
 import type { Cluster, KubeObject } from '../kubernetes/port.ts';
 import { resources } from '../kubernetes/resources.ts';
-import { setFinalizer, setKeys } from './change.ts';
+import { setFinalizer, setKeys } from '../kubernetes/change.ts';
 import type { VmopDeps } from './deps.ts';
-import { recordEvent } from './events.ts';
+import { recordEvent } from '../kubernetes/events.ts';
 import { annotation, conditionOf, isOwnedBy, migrationName, vmOf, vmopOf, type Vmop } from './objects.ts';
 import { changeVmop, readVmop, writeStatus } from './status.ts';
 

@@ -2,7 +2,7 @@ import { vmopKeys } from '../../workflows/contracts/vmop.ts';
 import { OperationError } from '../failures.ts';
 import type { Cluster, JsonPatchOperation, KubeObject } from '../kubernetes/port.ts';
 import { resources } from '../kubernetes/resources.ts';
-import { change, setKeys } from './change.ts';
+import { change, setKeys } from '../kubernetes/change.ts';
 import { changeRequests, fenceOf, type ChangeRequest } from './objects.ts';
 
 interface Owner {

@@ -4,7 +4,7 @@ import type { AcceptedOperation } from '../../workflows/contracts/vmop.ts';
 import { whileBeating } from '../heartbeat.ts';
 import type { Cluster } from '../kubernetes/port.ts';
 import { resources } from '../kubernetes/resources.ts';
-import { untilAnswered } from './await-change.ts';
+import { untilAnswered } from '../kubernetes/await-change.ts';
 import type { VmopDeps } from './deps.ts';
 import { unfinishedMigrations } from './migrations.ts';
 import { conditionOf, isOwnedBy, vmOf, type Vm } from './objects.ts';

@@ -1,5 +1,5 @@
 import type { RunPolicy, VmPhase } from '../../workflows/domain/vmop/applicability.ts';
-import type { Condition } from '../../workflows/domain/vmop/conditions.ts';
+import type { Condition } from '../../workflows/domain/conditions.ts';
 import type { MigrationFacts } from '../../workflows/domain/vmop/migration.ts';
 import { isTerminal, vmopKeys, type VmopPhase, type VmopRef, type VmopSpec } from '../../workflows/contracts/vmop.ts';
 import type { KubeObject } from '../kubernetes/port.ts';

@@ -2,7 +2,7 @@ import type { VmopActivities } from '../../workflows/contracts/activities.ts';
 import { vmopKeys, type Pins } from '../../workflows/contracts/vmop.ts';
 import { OperationError } from '../failures.ts';
 import { resources } from '../kubernetes/resources.ts';
-import { setFinalizer, setKeys } from './change.ts';
+import { setFinalizer, setKeys } from '../kubernetes/change.ts';
 import type { VmopDeps } from './deps.ts';
 import { claimMachine } from './machine.ts';
 import { annotation } from './objects.ts';

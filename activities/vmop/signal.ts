@@ -6,7 +6,7 @@ import { notSupported } from '../../workflows/domain/vmop/proof.ts';
 import { OperationError } from '../failures.ts';
 import { ClusterError, type Cluster, type KubeObject } from '../kubernetes/port.ts';
 import { resources } from '../kubernetes/resources.ts';
-import { change, setKeys } from './change.ts';
+import { change, setKeys } from '../kubernetes/change.ts';
 import type { VmopDeps } from './deps.ts';
 import { changeMachine, revokeRequests, setRequests } from './machine.ts';
 import { annotation, changeRequests, isOwnedBy, migrationName } from './objects.ts';

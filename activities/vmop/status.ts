@@ -1,8 +1,8 @@
-import { withCondition, type ConditionChange } from '../../workflows/domain/vmop/conditions.ts';
+import { withCondition, type ConditionChange } from '../../workflows/domain/conditions.ts';
 import { vmopKeys, type VmopPhase } from '../../workflows/contracts/vmop.ts';
 import type { Cluster, JsonPatchOperation } from '../kubernetes/port.ts';
 import { resources } from '../kubernetes/resources.ts';
-import { change, setFinalizer } from './change.ts';
+import { change, setFinalizer } from '../kubernetes/change.ts';
 import { vmopOf, type Vmop } from './objects.ts';
 
 export interface StatusChange {

@@ -2,7 +2,7 @@ import { Client, Connection } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { loadConfig } from '../../activities/config.ts';
 import { createCluster } from '../../activities/kubernetes/client-node-adapter.ts';
-import type { ResourceWatch } from '../../activities/kubernetes/port.ts';
+import type { Cluster, ResourceWatch } from '../../activities/kubernetes/port.ts';
 import { resources } from '../../activities/kubernetes/resources.ts';
 import type { ConfigFile } from '../../activities/schemas/config.ts';
 import { createLog, type WorkerLog } from '../log.ts';
@@ -12,6 +12,8 @@ import { serveBridgeHealth } from './health-server.ts';
 import { Intake } from './intake.ts';
 import { bridgeMetrics } from './metrics.ts';
 import { onTakeOver } from './take-over-count.ts';
+import { SetIntake } from './set-intake.ts';
+import { temporalSetWork } from './set-work.ts';
 import { startWebhook, type RunningWebhook } from './webhook.ts';
 
 /** Runs until SIGTERM or SIGINT: hands VM operations to their coordinators, and answers whether new ones may be created. */
@@ -27,11 +29,31 @@ async function runBridge(): Promise<void> {
   try {
     const vmops = cluster.watch(resources.vmop);
     const coordinators = temporalCoordinators(temporal.client, settings.taskQueue);
-    await serveUntil(told, { settings, file, vmops, intake: new Intake({ watch: vmops, coordinators, log }), log });
+    const sets = setIntake(cluster, temporal.client, { settings, file, log });
+    const intake = new Intake({ watch: vmops, coordinators, log });
+    await serveUntil(told, { settings, file, vmops, intake, ...(sets === undefined ? {} : { sets }), log });
   } finally {
     await cluster.close();
     await temporal.close();
   }
+}
+
+/** Sets need a registry: without one there are none, and perhaps not even their definition. */
+function setIntake(
+  cluster: Cluster,
+  client: Client,
+  { settings, file, log }: Pick<Parts, 'settings' | 'file' | 'log'>,
+): SetIntake | undefined {
+  if (Object.keys(file.registries).length === 0) return undefined;
+  return new SetIntake({
+    sets: cluster.watch(resources.set),
+    pods: cluster.watch(resources.pod),
+    hibernations: cluster.watch(resources.hibernation),
+    work: temporalSetWork(client, settings.taskQueue),
+    log,
+    probeMs: file.migrations.probeMs,
+    resyncMs: file.migrations.resyncMs,
+  });
 }
 
 interface Parts {
@@ -39,10 +61,12 @@ interface Parts {
   readonly file: ConfigFile;
   readonly vmops: ResourceWatch;
   readonly intake: Intake;
+  readonly sets?: SetIntake;
   readonly log: WorkerLog;
 }
 
-async function serveUntil(told: Promise<NodeJS.Signals>, { settings, file, vmops, intake, log }: Parts): Promise<void> {
+async function serveUntil(told: Promise<NodeJS.Signals>, parts: Parts): Promise<void> {
+  const { settings, file, vmops, intake, sets, log } = parts;
   let webhook: RunningWebhook | undefined;
   let isStopping = false;
   const isSynced = becomesTrue(vmops.ready);
@@ -67,7 +91,7 @@ async function serveUntil(told: Promise<NodeJS.Signals>, { settings, file, vmops
   } finally {
     isStopping = true;
     stopCounting();
-    await Promise.all([intake.stop(), webhook?.stop()]);
+    await Promise.all([intake.stop(), sets?.stop(), webhook?.stop()]);
     await health.close();
   }
 }

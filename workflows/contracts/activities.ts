@@ -1,16 +1,29 @@
 import type { MoRef, Observation } from '../domain/template/observation.ts';
 import type { SwapNames } from '../domain/template/names.ts';
 import type { LookupAnswer, LookupRequest } from './lookup.ts';
-import type { HibernationAction, HibernationLook } from '../domain/hibernate/hibernation.ts';
+import type { HibernationLook } from '../domain/hibernate/hibernation.ts';
 import type { DrainCandidate } from '../domain/hibernate/drain.ts';
 import type { NodeFacts, Observation as SetObservation } from '../domain/hibernate/observation.ts';
-import type { Report } from '../domain/hibernate/report.ts';
 import type { SetLook } from '../domain/hibernate/set-look.ts';
-import type { SetAction, SetStep } from '../domain/hibernate/set-turn.ts';
 import type { MigrationSettings } from '../domain/hibernate/settings.ts';
-import type { GateLimits, SlotRequest } from '../domain/hibernate/slots.ts';
-import type { Action as MigrationAction, SetEvent } from '../domain/hibernate/step.ts';
-import type { DrainNodeInput, RequestMigrationInput, SetName } from './hibernate.ts';
+import type { Context } from '../domain/hibernate/situation.ts';
+import type { Gate, GateLimits, SlotRequest } from '../domain/hibernate/slots.ts';
+import type { Outcome } from '../domain/hibernate/step.ts';
+import type {
+  DrainNodeInput,
+  RequestMigrationInput,
+  RequestMigrationResult,
+  SetName,
+  SlotAnswer,
+  SlotCall,
+} from './hibernate.ts';
+import type {
+  Desire,
+  HibernationAnswer,
+  HibernationRef,
+  RequestHibernationInput,
+  RequestHibernationResult,
+} from './hibernation-request.ts';
 import type { Incumbent } from '../domain/vmop/decide.ts';
 import type { OperationKind } from '../domain/vmop/matrix.ts';
 import type { OvaSource, SwapTarget, TemplateSwapFleetRequest, TemplateSwapRequest } from './template.ts';
@@ -324,9 +337,16 @@ export interface LookupActivities {
 }
 
 /** Everything a control worker registers. */
-export type ControlActivities = TemplateActivities & VmopActivities & LookupActivities;
+export type ControlActivities = TemplateActivities &
+  VmopActivities &
+  MigrationActivities &
+  CocoonSetActivities &
+  HibernationActivities &
+  DrainActivities &
+  HibernationRequestActivities &
+  LookupActivities;
 /** Everything a control worker registers for the waiting queue. */
-export type WaitActivities = VmopWaits;
+export type WaitActivities = VmopWaits & HibernateWaits & HibernationRequestWaits;
 /** Everything a transfer worker registers. */
 export type TransferActivities = TemplateTransferActivities & Pick<OvaLookupActivities, 'lookupOva'>;
 
@@ -348,6 +368,7 @@ export interface HibernateSettings {
   readonly reReadMs: number;
   readonly waitCeilingMs: number;
   readonly probeMs: number;
+  readonly resyncMs: number;
   readonly eventRepeatMs: number;
 }
 
@@ -370,83 +391,102 @@ export interface Applied {
 
 export type AppliedTo<Look> = Applied & { readonly seen: Seen<Look> };
 
-/** One change of a migration and what to tell about it. The status is written before, the event after. */
-export interface MigrationChange<Do extends MigrationAction['do'] = MigrationAction['do']> {
+/** What a migration knows besides what it sees. */
+export type Known = Pick<Context, 'hasSlot' | 'order' | 'since'>;
+
+/** One turn of a migration. The activity looks and decides anew: what it then does is what its name says, or nothing. */
+export interface MigrationTurn {
   readonly scope: SetScope;
-  readonly action: Extract<MigrationAction, { readonly do: Do }>;
-  readonly report: Report;
-  readonly event?: SetEvent;
+  readonly known: Known;
 }
+
+/** How a turn went; `ending` when what was done closes the migration. */
+export type TurnResult = AppliedTo<SetObservation> & { readonly ending?: Outcome };
 
 /**
  * Calls of the migration of a set's main VM, on the control queue. Each looks again right before it changes anything, does
- * nothing when it would no longer be decided so, and answers what it saw afterwards. Safe to run twice and safe when late.
+ * nothing when it would no longer be decided so, and answers what it saw afterwards. What is written about a change comes before
+ * it, events come after. Safe to run twice and safe when late. Refusals of the far sides are outcomes, not failures.
  */
 export interface MigrationActivities {
   /** Consistent reads. `probe`: ask the registry also about a set that looks settled. */
   observeSet(input: SetScope & { readonly probe: boolean }): Promise<Seen<SetObservation>>;
-  /** Condition, phase and warning of a wait; skipped when nothing of it is new. */
-  reportMigration(input: { readonly scope: SetScope; readonly report: Report }): Promise<AppliedTo<SetObservation>>;
-  stampPod(change: MigrationChange<'stampPod'>): Promise<AppliedTo<SetObservation>>;
-  writeRecord(change: MigrationChange<'writeRecord'>): Promise<AppliedTo<SetObservation>>;
-  setPhase(change: MigrationChange<'setPhase'>): Promise<AppliedTo<SetObservation>>;
-  setHibernate(change: MigrationChange<'setHibernate'>): Promise<AppliedTo<SetObservation>>;
-  clearHibernate(change: MigrationChange<'clearHibernate'>): Promise<AppliedTo<SetObservation>>;
+  stampPod(turn: MigrationTurn): Promise<TurnResult>;
+  /** Record and phase, as many of these writes as follow each other. */
+  keepRecord(turn: MigrationTurn): Promise<TurnResult>;
+  setHibernate(turn: MigrationTurn): Promise<TurnResult>;
+  clearHibernate(turn: MigrationTurn): Promise<TurnResult>;
   /** Asks the agent to keep its copy first where that is wanted; decides anew on the Pod that this leaves. */
-  deletePod(change: MigrationChange<'deletePod'>): Promise<AppliedTo<SetObservation>>;
-  /** Fails with `InvalidRequest` (`PodRejected`) when the API server refuses the Pod. */
-  createMainPod(change: MigrationChange<'createPod'>): Promise<AppliedTo<SetObservation>>;
-  /** Re-reads Pod, hibernations and digest right before. Heartbeats. */
-  dropTag(change: MigrationChange<'dropTag'>): Promise<AppliedTo<SetObservation>>;
-  /** Guarded patch of the set's target. */
+  deletePod(turn: MigrationTurn): Promise<TurnResult>;
+  createMainPod(turn: MigrationTurn): Promise<TurnResult>;
+  /** Re-reads the digest right before. */
+  dropTag(turn: MigrationTurn): Promise<TurnResult>;
+  /** Shows a wait that no waiting activity shows. */
+  reportMigration(input: MigrationTurn & { readonly refusal?: Applied }): Promise<void>;
+  /** Guarded change of what the set asks for; wakes its workflow. */
   setTarget(input: {
     readonly scope: SetScope;
     readonly nodeName: string;
-    readonly resourceVersion: string;
+    /** Nothing is changed where it asks for another node than this by now. Absent: whatever it asks for. */
+    readonly expected?: string;
   }): Promise<AppliedTo<SetObservation>>;
-  /** Parses a request, looks at the set and chooses a target where none is given. Fails with `InvalidRequest` or `NotFound`. */
-  planMigration(request: RequestMigrationInput): Promise<Seen<SetObservation> & { readonly target?: string }>;
+  /** Hands a call to the gate, starting it where it isn't running. Answers whether the caller may begin. */
+  callGate(call: SlotCall): Promise<SlotAnswer>;
   /** Sets that have begun to migrate, for the gate, and those of which nothing is open. */
-  listMigrations(): Promise<{
+  listMigrations(gate: Gate): Promise<{
     readonly begun: readonly SlotRequest[];
     readonly over: readonly string[];
     readonly limits: GateLimits;
   }>;
-  /** Whether a workflow with this id is open. */
-  isOpen(workflowId: string): Promise<boolean>;
+  /** Parses a request, looks at the set and chooses a target where none is given. Fails with `InvalidRequest` or `NotFound`. */
+  planMigration(request: RequestMigrationInput): Promise<MigrationPlan>;
 }
 
-/** Waits, on the waiting queue. They heartbeat and end by themselves after the ceiling of the settings. */
+/** What a request comes down to. */
+export interface MigrationPlan {
+  readonly seen: Seen<SetObservation>;
+  readonly target: string;
+  /** Why it can't begin now; it begins when this has gone. */
+  readonly obstacle?: string;
+  /** The VM is there already and nothing is under way. */
+  readonly isThere: boolean;
+}
+
+/** Waits, on the waiting queue. They heartbeat, show the wait first, and end by themselves after the ceiling of the settings. */
 export interface HibernateWaits {
-  /** Until the fingerprint is another one. */
+  /** Until the fingerprint is another one, or `until`. */
   waitForChange(
-    input: SetScope & { readonly fingerprint: string; readonly probe: boolean },
+    input: MigrationTurn & { readonly fingerprint: string; readonly until?: string },
   ): Promise<Seen<SetObservation>>;
-  waitForSetChange(
-    input: SetScope & { readonly fingerprint: string; readonly migrationId: string },
-  ): Promise<Seen<SetLook>>;
-  waitForHibernationChange(input: SetScope & { readonly fingerprint: string }): Promise<Seen<HibernationLook>>;
+  waitForSetChange(input: SetTurn & { readonly fingerprint: string; readonly until?: string }): Promise<Seen<SetLook>>;
+  waitForHibernationChange(
+    input: SetScope & { readonly fingerprint: string; readonly until?: string },
+  ): Promise<Seen<HibernationLook>>;
+  /** Until the VM of a set runs where it was asked to, or can't get there any more. */
+  awaitMigrated(input: SetScope & { readonly target: string; readonly since: string }): Promise<RequestMigrationResult>;
+}
+
+/** One turn of a set: see `MigrationTurn`. */
+export interface SetTurn {
+  readonly scope: SetScope;
+  readonly order?: 'acknowledge-loss';
+  /** Ask the registry also about a set that looks settled. */
+  readonly probe: boolean;
 }
 
 /** Calls about a whole set, on the control queue. */
 export interface CocoonSetActivities {
-  lookAtSet(input: SetScope & { readonly probe: boolean; readonly migrationId: string }): Promise<Seen<SetLook>>;
+  lookAtSet(turn: SetTurn): Promise<Seen<SetLook>>;
   /** Every action but `startMigration`, which is the workflow's. Writes the status too. */
-  changeSet(input: {
-    readonly scope: SetScope;
-    readonly step: SetStep & { readonly action: SetAction };
-  }): Promise<AppliedTo<SetLook>>;
-  reportSet(input: { readonly scope: SetScope; readonly step: SetStep }): Promise<Applied>;
+  changeSet(turn: SetTurn): Promise<AppliedTo<SetLook>>;
+  /** Phase and conditions of a set that has nothing to do. */
+  reportSet(turn: SetTurn): Promise<void>;
 }
 
 /** Calls about a CocoonHibernation, on the control queue. */
 export interface HibernationActivities {
   lookAtHibernation(scope: SetScope): Promise<Seen<HibernationLook>>;
-  changeHibernation(input: {
-    readonly scope: SetScope;
-    readonly action: HibernationAction;
-    readonly event?: string;
-  }): Promise<AppliedTo<HibernationLook>>;
+  changeHibernation(scope: SetScope): Promise<AppliedTo<HibernationLook>>;
 }
 
 /** What a drain sees of its node and of the others. */
@@ -462,4 +502,21 @@ export interface DrainActivities {
   beginDrain(input: DrainNodeInput): Promise<{ readonly wasCordoned: boolean; readonly maxParallel: number }>;
   lookAtDrain(node: string): Promise<Seen<DrainLook>>;
   cordon(input: { readonly node: string; readonly cordoned: boolean; readonly by: string }): Promise<Applied>;
+}
+
+/** What `requestHibernation` calls on the control queue. */
+export interface HibernationRequestActivities {
+  /**
+   * Makes the CocoonHibernation of a Pod want what is asked, creating it where there is none. Safe to run twice. Fails with
+   * `NotFound` or `Refused`.
+   */
+  askHibernation(input: RequestHibernationInput): Promise<HibernationAnswer>;
+}
+
+/** What `requestHibernation` calls on the waiting queue. */
+export interface HibernationRequestWaits {
+  /** Waits until the VM is what was asked for, or can't be. Heartbeats. */
+  awaitHibernation(
+    input: HibernationRef & { readonly namespace: string; readonly podName: string; readonly desire: Desire },
+  ): Promise<RequestHibernationResult>;
 }

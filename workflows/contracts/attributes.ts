@@ -29,4 +29,5 @@ export type OperationKind =
   | 'migration-request'
   | 'migration-gate'
   | 'hibernation'
+  | 'hibernation-request'
   | 'drain';

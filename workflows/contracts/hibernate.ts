@@ -132,11 +132,11 @@ export interface MigrateMainState {
   readonly startedAt: string;
   readonly hasSlot: boolean;
   /** Since when the current row of the decision table holds; only used where nothing in the cluster tells. */
-  readonly since?: string;
+  readonly since: string;
   readonly row?: string;
   readonly from?: string;
-  readonly to?: string;
   readonly vmIdBefore?: string;
+  readonly snapshotDigest?: string;
   /** Since when the VM doesn't run; when it ran again. */
   readonly downSince?: string;
   readonly upSince?: string;
@@ -153,6 +153,8 @@ export interface MigrateMainResult {
   readonly to?: string;
   readonly vmIdBefore?: string;
   readonly vmIdAfter?: string;
+  /** Of the snapshot that the VM went through. */
+  readonly snapshotDigest?: string;
   /** How long the VM did not run, as far as this run saw. */
   readonly downtimeMs?: number;
 }
@@ -205,6 +207,13 @@ export interface SlotGranted {
 export type SlotCall =
   | { readonly kind: 'request' | 'claim'; readonly request: SlotRequest }
   | { readonly kind: 'park' | 'unpark' | 'release'; readonly set: string };
+
+/** Answer of the gate to a call. */
+export interface SlotAnswer {
+  readonly granted: boolean;
+  /** Requests ahead; absent: it doesn't wait. */
+  readonly queued?: number;
+}
 
 /** Input of `migrationGate`. */
 export interface MigrationGateInput {

@@ -80,6 +80,11 @@ export function hibernationId(namespace: string, name: string): string {
   return `hibernation/${idSegment(namespace)}/${idSegment(name)}`;
 }
 
+/** `hibernation-request/<namespace>/<pod>/<desire>`: what somebody asked of the VM of one Pod. `Hibernate` or `Wake`. */
+export function hibernationRequestId(namespace: string, pod: string, desire: string): string {
+  return `hibernation-request/${idSegment(namespace)}/${idSegment(pod)}/${idSegment(desire)}`;
+}
+
 /** The one gate of all migrations of a cluster. */
 export const migrationGateId = 'slots/migration/gate';
 

@@ -16,7 +16,7 @@ export const messages = {
   retryNow: 'retryNow',
   /** Update of `vmCoordinator`: an operation object exists. */
   submit: 'submit',
-  /** Update of `vmCoordinator`: what a person asks; creates the operation object. */
+  /** Update of `vmCoordinator` and of `requestHibernation`: what a person asks; creates the object. */
   request: 'request',
   /** Update of `vmCoordinator`: end a stuck operation as failed. */
   abandon: 'abandon',

@@ -13,3 +13,8 @@ export function transferQueueOf(controlQueue: string): string {
 export function waitQueueOf(controlQueue: string): string {
   return `${controlQueue}-wait`;
 }
+
+/** The control queue that a waiting queue belongs to; a control queue is its own. */
+export function controlQueueOf(queue: string): string {
+  return queue.replace(/-wait$/, '');
+}

@@ -14,6 +14,11 @@ const questions: Readonly<Record<LookupRequest['what'], Rules>> = {
   vm: { namespace: isLine, name: isLine },
   vmops: { namespace: optional(isLine), vmName: optional(isLine), after: optional(isText) },
   vmop: { namespace: optional(isLine), nameOrUid: isLine },
+  sets: { namespace: optional(isLine), selector: optional(isText), name: optional(isLine), after: optional(isText) },
+  set: { namespace: isLine, name: isLine },
+  node: { name: isLine },
+  nodes: {},
+  named: { name: isLine, namespace: optional(isLine), kinds: (value) => Array.isArray(value) && value.every(isLine) },
 };
 
 /** Why this is no question; undefined when it is one. */

@@ -34,12 +34,14 @@ export class ConflictDesk {
     });
   }
 
-  /** Waits until a person decides; undefined when nobody did in time. */
-  async decision(conflict: Conflict, timeoutMs: number, summary: string): Promise<Resolution | undefined> {
+  /** Waits until a person decides; undefined when nobody did in time. Without a time: until somebody does. */
+  async decision(conflict: Conflict, timeoutMs?: number, summary = ''): Promise<Resolution | undefined> {
     this.#open = conflict;
     this.#resolution = undefined;
+    const isDecided = (): boolean => this.#resolution !== undefined;
     try {
-      await condition(() => this.#resolution !== undefined, timeoutMs, { summary });
+      if (timeoutMs === undefined) await condition(isDecided);
+      else await condition(isDecided, timeoutMs, { summary });
       return this.#resolution;
     } finally {
       this.#open = undefined;

@@ -1,7 +1,7 @@
 import { createObjectStore, type ObjectStore } from '../../../activities/kubernetes/object-store.ts';
 import type { KubeObject, ResourceWatch } from '../../../activities/kubernetes/port.ts';
 import { vmopKeys } from '../../../workflows/contracts/vmop.ts';
-import type { Condition } from '../../../workflows/domain/vmop/conditions.ts';
+import type { Condition } from '../../../workflows/domain/conditions.ts';
 import { vmopTypes, type OperationKind, type VmopType } from '../../../workflows/domain/vmop/matrix.ts';
 
 /** What can be asked of a VM, as the grid of the rules names it. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { VmPhase } from '../../../workflows/domain/vmop/applicability.ts';
-import { withCondition } from '../../../workflows/domain/vmop/conditions.ts';
+import { withCondition } from '../../../workflows/domain/conditions.ts';
 import type { VmopType } from '../../../workflows/domain/vmop/matrix.ts';
 import { progressOf, type MigrationFacts } from '../../../workflows/domain/vmop/migration.ts';
 import { proofOf, type World } from '../../../workflows/domain/vmop/proof.ts';

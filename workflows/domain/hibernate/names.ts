@@ -37,3 +37,22 @@ export function vmNamesToCollect(
   const bySpec = Array.from({ length: set.replicas + 1 }, (_, slot) => vmNameOf(set.namespace, set.name, slot));
   return [...new Set([...bySpec, ...known.flat()])].sort();
 }
+
+/**
+ * Names that another set would need to have for its main VM to be called like this one's: every other place where the joined name
+ * can be cut into a namespace and a set. Most sets have none.
+ */
+export function namesakesOf(set: { readonly namespace: string; readonly name: string }): {
+  readonly namespace: string;
+  readonly name: string;
+}[] {
+  const parts = `${set.namespace}-${set.name}`.split('-');
+  return parts
+    .slice(1)
+    .map((_, at) => ({ namespace: parts.slice(0, at + 1).join('-'), name: parts.slice(at + 1).join('-') }))
+    .filter((one) => one.namespace !== set.namespace && isDnsLabel(one.namespace) && one.name !== '');
+}
+
+function isDnsLabel(text: string): boolean {
+  return /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(text);
+}

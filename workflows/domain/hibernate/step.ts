@@ -18,6 +18,7 @@ export type SetEvent =
   | 'StaleSnapshotDropped'
   | 'SnapshotDiscarded'
   | 'FreshBootAcknowledged'
+  | 'RecoveredFromFailure'
   | 'QuiesceTimeout';
 
 /** How a migration ended. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { ClusterError, type Cluster, type KubeObject } from '../kubernetes/port.ts';
-import { resources } from '../kubernetes/resources.ts';
+import { ClusterError, type Cluster, type KubeObject } from './port.ts';
+import { resources } from './resources.ts';
 
 export interface EventText {
   readonly type: 'Normal' | 'Warning';
@@ -12,18 +12,18 @@ export interface EventText {
 const longestMessage = 1_024;
 
 /**
- * Records an event on an object, once: its name is made from the operation, the reason and the object, so that a repeat finds
+ * Records an event on an object, once: its name is made from the key, the reason and the object, so that a repeat finds
  * it. An event is told, not needed: an object that is gone or an API that refuses events doesn't fail the operation.
  */
 export async function recordEvent(
   cluster: Cluster,
   about: KubeObject,
   kind: string,
-  opUid: string,
+  key: string,
   { type, reason, message }: EventText,
 ): Promise<void> {
   const { namespace, name, uid } = about.metadata;
-  const id = createHash('sha256').update(`${opUid} ${reason} ${uid}`).digest('hex').slice(0, 16);
+  const id = createHash('sha256').update(`${key} ${reason} ${uid}`).digest('hex').slice(0, 16);
   const now = new Date().toISOString();
   const body = {
     metadata: { name: `${name.slice(0, 230)}.${id}`, namespace },

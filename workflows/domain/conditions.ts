@@ -11,12 +11,17 @@ export interface Condition {
 export type ConditionChange = Omit<Condition, 'lastTransitionTime'>;
 
 /**
- * The list with one condition set. Its transition time moves when its status or its reason changes: timers of migrations
- * count from it.
+ * The list with one condition set. `movedBy`: what makes its transition time move. Timers of operations on VMs count from a new
+ * reason.
  */
-export function withCondition(conditions: readonly Condition[], change: ConditionChange, now: string): Condition[] {
+export function withCondition(
+  conditions: readonly Condition[],
+  change: ConditionChange,
+  now: string,
+  movedBy: 'reason' | 'status' = 'reason',
+): Condition[] {
   const before = conditions.find((condition) => condition.type === change.type);
-  const isSame = before?.status === change.status && before.reason === change.reason;
+  const isSame = before?.status === change.status && (movedBy === 'status' || before.reason === change.reason);
   const next = { ...change, lastTransitionTime: isSame ? before.lastTransitionTime : now };
   return before === undefined
     ? [...conditions, next]

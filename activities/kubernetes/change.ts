@@ -1,10 +1,4 @@
-import {
-  ClusterError,
-  type Cluster,
-  type JsonPatchOperation,
-  type KubeObject,
-  type Resource,
-} from '../kubernetes/port.ts';
+import { ClusterError, type Cluster, type JsonPatchOperation, type KubeObject, type Resource } from './port.ts';
 
 /** How often a change is worked out anew when somebody else was faster. */
 const mostRounds = 8;

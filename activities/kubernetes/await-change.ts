@@ -1,5 +1,6 @@
 import { pause } from '../heartbeat.ts';
-import type { Cluster, Resource } from '../kubernetes/port.ts';
+import { namespaceOf } from './object-store.ts';
+import type { Cluster, Resource } from './port.ts';
 
 /** A watch that missed something is caught up with after this time, milliseconds. */
 const lookAtLeastEvery = 60_000;
@@ -7,7 +8,8 @@ const lookAtLeastEvery = 60_000;
 export interface WatchedObject {
   readonly resource: Resource;
   readonly namespace: string;
-  readonly name: string;
+  /** Absent: any of the namespace. */
+  readonly name?: string;
 }
 
 /**
@@ -23,7 +25,7 @@ export async function untilAnswered<T>(
   let bell = new AbortController();
   const stops = objects.map(({ resource, namespace, name }) =>
     cluster.watch(resource).subscribe(({ object: { metadata } }) => {
-      if (metadata.namespace !== namespace || metadata.name !== name) return;
+      if (namespaceOf(metadata) !== namespace || (name !== undefined && metadata.name !== name)) return;
       bell.abort();
     }),
   );

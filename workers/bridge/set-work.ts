@@ -1,0 +1,57 @@
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { searchKeys } from '../../workflows/contracts/attributes.ts';
+import type { HibernationInput, SetName } from '../../workflows/contracts/hibernate.ts';
+import { cocoonSetId, hibernationId } from '../../workflows/contracts/ids.ts';
+import { messages } from '../../workflows/contracts/messages.ts';
+import { cutToBytes } from '../../workflows/domain/text.ts';
+import { wakeSet } from '../../activities/hibernate/set-target.ts';
+
+export type WorkKind = 'set' | 'hibernation';
+
+/** The way to the workflows of sets and hibernations. Both calls may be repeated, and fail when it isn't known that they arrived. */
+export interface SetWork {
+  /** Something has changed: look again, or begin. */
+  wake(kind: WorkKind, name: SetName): Promise<void>;
+  isOpen(kind: WorkKind, name: SetName): Promise<boolean>;
+}
+
+const answerWithinMs = 3_000;
+/** Columns of SQL visibility are 255 bytes wide. */
+const longestAttribute = 255;
+
+export function temporalSetWork(client: Client, taskQueue: string): SetWork {
+  const inTime = <T>(call: () => Promise<T>): Promise<T> => client.withDeadline(Date.now() + answerWithinMs, call);
+  return {
+    async wake(kind, name) {
+      await inTime(() =>
+        kind === 'set' ? wakeSet(client, taskQueue, name) : wakeHibernation(client, taskQueue, name),
+      );
+    },
+    async isOpen(kind, { namespace, name }) {
+      const id = kind === 'set' ? cocoonSetId(namespace, name) : hibernationId(namespace, name);
+      try {
+        const { status } = await inTime(() => client.workflow.getHandle(id).describe());
+        return status.name === 'RUNNING';
+      } catch (err) {
+        if (err instanceof WorkflowNotFoundError) return false;
+        throw err;
+      }
+    },
+  };
+}
+
+async function wakeHibernation(client: Client, taskQueue: string, { namespace, name }: SetName): Promise<void> {
+  const input: HibernationInput = { namespace, name };
+  await client.workflow.signalWithStart('hibernation', {
+    taskQueue,
+    workflowId: hibernationId(namespace, name),
+    args: [input],
+    signal: messages.poke,
+    signalArgs: [],
+    staticSummary: cutToBytes(`CocoonHibernation ${namespace}/${name}`, 200),
+    typedSearchAttributes: [
+      { key: searchKeys.kind, value: 'hibernation' },
+      { key: searchKeys.vm, value: cutToBytes(`${namespace}/${name}`, longestAttribute) },
+    ],
+  });
+}

@@ -1,0 +1,365 @@
+import {
+  CancellationScope,
+  allHandlersFinished,
+  condition,
+  continueAsNew,
+  defineQuery,
+  getExternalWorkflowHandle,
+  isCancellation,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type {
+  Applied,
+  HibernateWaits,
+  MigrationActivities,
+  MigrationTurn,
+  Seen,
+  TurnResult,
+} from '../contracts/activities.ts';
+import type {
+  MigrateMainInput,
+  MigrateMainResult,
+  MigrateMainStatus,
+  MigrationClosed,
+  SetName,
+  SlotCall,
+} from '../contracts/hibernate.ts';
+import { cocoonSetId } from '../contracts/ids.ts';
+import { messages } from '../contracts/messages.ts';
+import { decide } from '../domain/hibernate/decide.ts';
+import { fingerprint } from '../domain/hibernate/fingerprint.ts';
+import type { Observation } from '../domain/hibernate/observation.ts';
+import type { Context, Order } from '../domain/hibernate/situation.ts';
+import type { SlotRequest } from '../domain/hibernate/slots.ts';
+import type { Action, Next, Outcome } from '../domain/hibernate/step.ts';
+import { ConflictDesk } from '../shared/conflict-desk.ts';
+import { failure } from '../shared/failures.ts';
+import { defined } from '../shared/defined.ts';
+import { control, waiting } from '../shared/proxies.ts';
+import { budgets, longestPauseMs, mostTurns } from './budgets.ts';
+import { listenToOrders } from './migration-orders.ts';
+import { MigrationState } from './migration-state.ts';
+
+/**
+ * Moves the main VM of a set to the node that the set asks for, through a snapshot in the registry. Looks, decides, makes one
+ * change, looks again; what it remembers can only delay a change, never allow one. Started with nothing but the name it comes to
+ * the same end.
+ */
+export async function migrateMain(input: MigrateMainInput): Promise<MigrateMainResult> {
+  const given = input as Partial<MigrateMainInput> | null | undefined;
+  if (typeof given?.namespace !== 'string' || typeof given.name !== 'string')
+    throw failure('InvalidRequest', 'a migration is of one set: { "namespace": …, "name": … }', { code: 'INVALID' });
+  return await new Migration(input).run();
+}
+
+/** Which activity makes which change. */
+const changes: Readonly<Record<Action['do'], Changes>> = {
+  stampPod: 'stampPod',
+  writeRecord: 'keepRecord',
+  setPhase: 'keepRecord',
+  setHibernate: 'setHibernate',
+  clearHibernate: 'clearHibernate',
+  deletePod: 'deletePod',
+  createPod: 'createMainPod',
+  dropTag: 'dropTag',
+};
+
+type Changes =
+  'stampPod' | 'keepRecord' | 'setHibernate' | 'clearHibernate' | 'deletePod' | 'createMainPod' | 'dropTag';
+
+class Migration {
+  readonly #set: SetName;
+  readonly #state: MigrationState;
+  readonly #conflicts = new ConflictDesk();
+  #seen: Seen<Observation> | undefined;
+  #order: Order | undefined;
+  /** Something was said since the last look. */
+  #isPoked = false;
+  #isParked = false;
+  /** What was asked of the gate. */
+  #asked = '';
+  #waiting: CancellationScope | undefined;
+  /** In a row: what the pauses grow with. */
+  #refusals = 0;
+
+  constructor(input: MigrateMainInput) {
+    this.#set = { namespace: input.namespace, name: input.name };
+    this.#state = new MigrationState(input);
+    setHandler(defineQuery<MigrateMainStatus>(messages.status), () => this.#state.status(), {
+      description: 'What moves where, how far it is, what it waits for',
+    });
+    this.#conflicts.listen();
+    listenToOrders({
+      look: () => this.#seen?.look,
+      setTarget: (nodeName, by) => this.#setTarget(nodeName, by),
+      order: (order) => this.#give(order),
+      abort: () => {
+        this.#state.keep({ isAborted: true });
+        this.#give('abort');
+      },
+      acknowledge: (setUid) => {
+        this.#state.keep({ acknowledgedLoss: setUid });
+        this.#poke();
+      },
+      granted: () => {
+        this.#state.slot('granted');
+        this.#poke();
+      },
+      poke: () => this.#poke(),
+    });
+  }
+
+  async run(): Promise<MigrateMainResult> {
+    this.#take(await this.#observe());
+    await this.#claim();
+    for (;;) {
+      const outcome = await this.#turn();
+      if (outcome !== undefined) return await this.#close(outcome);
+      await this.#continueWhenLong();
+    }
+  }
+
+  /** One decision and what follows from it; answers how the migration ended. */
+  async #turn(): Promise<Outcome | undefined> {
+    const { look, at, settings } = this.#current();
+    const order = this.#order;
+    this.#order = undefined;
+    this.#isPoked = false;
+    const known = this.#state.known(order);
+    const context: Context = { now: at, settings: settings.migration, ...known };
+    const decision = decide(look, context, this.#state.kept.setUid);
+    const { next } = decision;
+    this.#state.keep({ turn: this.#state.kept.turn + 1 });
+    if (next.kind === 'end') return next.outcome;
+    if (next.kind === 'leave') return this.#outcome();
+    this.#state.decided(decision, context);
+    if (next.kind === 'act') {
+      await this.#act(next, { scope: this.#scope(), known });
+      return undefined;
+    }
+    if (next.kind === 'wait' && next.reason === 'WaitingForSlot' && (await this.#askForSlot())) return undefined;
+    await this.#keepSlotFree(next);
+    await this.#wait(next, { scope: this.#scope(), known });
+    return undefined;
+  }
+
+  async #act(next: Extract<Next, { kind: 'act' }>, turn: MigrationTurn): Promise<void> {
+    await this.#unpark();
+    const { ending } = next;
+    if (ending !== undefined) this.#state.keep({ ending });
+    const applied = await this.#change(changes[next.action.do], turn);
+    if (applied.ending !== undefined) this.#state.keep({ ending: applied.ending });
+    this.#take(applied.seen);
+    if (applied.outcome === 'done') {
+      this.#refusals = 0;
+      this.#state.refusal = undefined;
+      return;
+    }
+    await this.#pauseAfter(applied, turn);
+  }
+
+  async #change(name: Changes, turn: MigrationTurn): Promise<TurnResult> {
+    return await control<MigrationActivities>(budgets.change, this.#summary(name))[name](turn);
+  }
+
+  /** Somebody else was faster: at once again, unless that goes on. What is refused is shown and tried again, less and less often. */
+  async #pauseAfter(applied: Applied, turn: MigrationTurn): Promise<void> {
+    this.#refusals += 1;
+    const isRefused = applied.outcome === 'forbidden' || applied.outcome === 'unavailable';
+    if (!isRefused && this.#refusals < 3) return;
+    if (isRefused) {
+      this.#state.refusal = applied.message;
+      this.#state.show();
+      await control<MigrationActivities>(budgets.report, 'show what is refused').reportMigration({
+        ...turn,
+        refusal: { outcome: applied.outcome, ...(applied.message === undefined ? {} : { message: applied.message }) },
+      });
+    }
+    const { pollFloorMs } = this.#current().settings;
+    const pauseMs = Math.min(longestPauseMs, pollFloorMs * 2 ** Math.min(this.#refusals - 1, 10));
+    await condition(() => this.#isPoked, pauseMs, { summary: 'try again after a refusal' });
+    this.#take(await this.#observe());
+  }
+
+  /** Until something that matters has changed, a person has decided, or looking again finds something else. */
+  async #wait(next: Extract<Next, { kind: 'wait' | 'hold' }>, turn: MigrationTurn): Promise<void> {
+    const { look } = this.#current();
+    const until = next.kind === 'wait' ? next.until : undefined;
+    const scope = new CancellationScope();
+    this.#waiting = scope;
+    try {
+      if (this.#isPoked) throw new Poked();
+      const seen = await scope.run(async () => {
+        const { conflict } = this.#state;
+        if (conflict !== undefined) void this.#decideConflict(conflict);
+        return await waiting<HibernateWaits>(budgets.wait, this.#summary(next.reason)).waitForChange({
+          ...turn,
+          fingerprint: fingerprint(look),
+          ...(until === undefined ? {} : { until }),
+        });
+      });
+      this.#take(seen);
+    } catch (err) {
+      if (!(err instanceof Poked) && !(isCancellation(err) && this.#isPoked)) throw err;
+      this.#take(await this.#observe());
+    } finally {
+      this.#waiting = undefined;
+      scope.cancel();
+    }
+  }
+
+  async #decideConflict(conflict: NonNullable<MigrationState['conflict']>): Promise<void> {
+    try {
+      const resolution = await this.#conflicts.decision(conflict);
+      if (resolution?.decision === 'acknowledge-loss')
+        this.#state.keep(defined('acknowledgedLoss', this.#state.kept.setUid));
+      if (resolution?.decision === 'abort') {
+        await this.#setTarget(this.#state.kept.from ?? '', resolution.by);
+        this.#state.keep({ isAborted: true });
+      }
+      if (resolution !== undefined) this.#give(resolution.decision as Order);
+    } catch (err) {
+      // The wait has ended otherwise.
+      if (!isCancellation(err)) throw err;
+    }
+  }
+
+  /** A slot is needed to begin, and never after that. Answers whether one was granted at once. */
+  async #askForSlot(): Promise<boolean> {
+    const { set } = this.#current().look;
+    const wish = set?.nodeName ?? '';
+    if (this.#asked === wish) return false;
+    this.#asked = wish;
+    const { granted, queued } = await this.#gate({ kind: 'request', request: this.#slotRequest() });
+    this.#state.slot(granted ? 'granted' : this.#state.hasSlot ? 'granted' : 'asked', queued);
+    this.#state.show();
+    return this.#state.hasSlot;
+  }
+
+  /** After a restart: whoever has begun is in, whatever the gate remembers. */
+  async #claim(): Promise<void> {
+    if (this.#current().look.set?.record === undefined || this.#state.hasSlot) return;
+    await this.#gate({ kind: 'claim', request: this.#slotRequest() });
+    this.#state.slot('granted');
+  }
+
+  /** Who waits for a person, or for a seat that another one may have to free, doesn't keep others from moving. */
+  async #keepSlotFree(next: Extract<Next, { kind: 'wait' | 'hold' }>): Promise<void> {
+    if (!this.#state.hasSlot) return;
+    const hasBegun = this.#current().look.set?.record !== undefined;
+    if (next.kind === 'hold' && !hasBegun) {
+      await this.#gate({ kind: 'release', set: this.#key() });
+      this.#state.slot('none');
+      this.#asked = '';
+      return;
+    }
+    const isStuck = next.kind === 'hold' || next.reason === 'MigrateNoCapacity' || next.reason === 'OldPodStuck';
+    if (!isStuck) await this.#unpark();
+    else if (!this.#isParked) {
+      this.#isParked = true;
+      await this.#gate({ kind: 'park', set: this.#key() });
+    }
+  }
+
+  async #unpark(): Promise<void> {
+    if (!this.#isParked) return;
+    this.#isParked = false;
+    await this.#gate({ kind: 'unpark', set: this.#key() });
+  }
+
+  async #gate(call: SlotCall): ReturnType<MigrationActivities['callGate']> {
+    return await control<MigrationActivities>(budgets.gate, `${call.kind} a slot`).callGate(call);
+  }
+
+  #slotRequest(): SlotRequest {
+    const { set, pod } = this.#current().look;
+    return {
+      set: this.#key(),
+      source: set?.record?.from ?? pod?.nodeName ?? '',
+      target: set?.nodeName ?? '',
+      workflowId: workflowInfo().workflowId,
+    };
+  }
+
+  async #setTarget(nodeName: string, by: string): Promise<string> {
+    const { outcome, message = '' } = await control<MigrationActivities>(
+      budgets.person,
+      `${by}: the VM is wanted on ${nodeName === '' ? 'any node' : nodeName}`,
+    ).setTarget({ scope: this.#scope(), nodeName });
+    this.#poke();
+    if (outcome === 'done') return `the set now asks for ${nodeName === '' ? 'any node' : nodeName}`;
+    throw failure('Conflict', `the set couldn't be changed (${outcome}): ${message}`, { code: 'SET_CHANGED' });
+  }
+
+  /** Nothing is left to do. */
+  #outcome(): Outcome {
+    const { ending = 'superseded', isAborted } = this.#state.kept;
+    return isAborted === true && ending === 'superseded' ? 'aborted' : ending;
+  }
+
+  async #close(outcome: Outcome): Promise<MigrateMainResult> {
+    const result = this.#state.end(outcome);
+    if (this.#state.hasSlot || this.#asked !== '') await this.#gate({ kind: 'release', set: this.#key() });
+    await condition(allHandlersFinished);
+    const { namespace, name } = this.#set;
+    const note: MigrationClosed = { ...defined('setUid', this.#state.kept.setUid), result };
+    // Its set may have nobody who listens: then nobody needs to know.
+    await getExternalWorkflowHandle(cocoonSetId(namespace, name))
+      .signal<[MigrationClosed]>(messages.migrationClosed, note)
+      .catch(() => undefined);
+    return result;
+  }
+
+  async #continueWhenLong(): Promise<void> {
+    const { turn } = this.#state.kept;
+    if (!workflowInfo().continueAsNewSuggested && turn < mostTurns) return;
+    await condition(allHandlersFinished);
+    if (this.#order !== undefined) return;
+    await continueAsNew<typeof migrateMain>({ ...this.#set, resume: { ...this.#state.kept, turn: 0 } });
+  }
+
+  async #observe(): Promise<Seen<Observation>> {
+    const { setUid } = this.#state.kept;
+    return await control<MigrationActivities>(budgets.look, `look at ${this.#key()}`).observeSet({
+      ...this.#set,
+      ...defined('setUid', setUid),
+      probe: true,
+    });
+  }
+
+  #take(seen: Seen<Observation>): void {
+    this.#seen = seen;
+    this.#state.see(seen);
+  }
+
+  #current(): Seen<Observation> {
+    if (this.#seen === undefined) throw new Error('nothing was looked at yet');
+    return this.#seen;
+  }
+
+  #give(order: Order): void {
+    this.#order = order;
+    this.#poke();
+  }
+
+  #poke(): void {
+    this.#isPoked = true;
+    this.#waiting?.cancel();
+  }
+
+  #scope(): MigrationTurn['scope'] {
+    return { ...this.#set, ...defined('setUid', this.#state.kept.setUid) };
+  }
+
+  #key(): string {
+    return `${this.#set.namespace}/${this.#set.name}`;
+  }
+
+  #summary(what: string): string {
+    return `${what}: ${this.#key()}`;
+  }
+}
+
+/** Something was said before the wait began. */
+class Poked extends Error {}
