@@ -6,6 +6,12 @@ export interface ConfirmFlags {
   readonly confirm?: string;
 }
 
+/** How the word is called that has to be typed, and the flag that gives it in a script. */
+export interface TypedWord {
+  readonly flag: string;
+  readonly what: string;
+}
+
 /**
  * For what can't be taken back: the person types the name. In a script `--yes --confirm NAME`. Without a terminal and
  * without the flags it refuses, it never assumes.
@@ -15,19 +21,20 @@ export async function confirmByName(
   name: string,
   question: string,
   flags: ConfirmFlags,
+  { flag, what }: TypedWord = { flag: '--confirm', what: 'the name' },
 ): Promise<void> {
   if (flags.confirm !== undefined && flags.confirm !== name) {
-    throw usageError(`--confirm "${flags.confirm}" is not the name "${name}"`, undefined, 'NOT_CONFIRMED');
+    throw usageError(`${flag} "${flags.confirm}" is not ${what} "${name}"`, undefined, 'NOT_CONFIRMED');
   }
   if (flags.yes === true && flags.confirm === name) return;
   if (!session.runtime.canAsk) {
     throw usageError(
       `${question}: a confirmation is needed and there is no terminal`,
-      `add --yes --confirm ${name}`,
+      `add --yes ${flag} ${name}`,
       'NOT_CONFIRMED',
     );
   }
-  const answer = await session.runtime.ask(`${question}. Type the name to go on (${name}): `);
+  const answer = await session.runtime.ask(`${question}. Type ${what} to go on (${name}): `);
   if (answer.trim() !== name) {
     throw new CliError({ exit: 'usage', reason: 'NOT_CONFIRMED', message: 'not confirmed, nothing was done' });
   }

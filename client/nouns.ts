@@ -4,10 +4,14 @@ import { registerCompletion } from './commands/completion.ts';
 import { registerConfig } from './commands/config.ts';
 import { registerDoctor } from './commands/doctor.ts';
 import { registerEndpoint } from './commands/endpoint.ts';
+import { registerHibernate } from './commands/hibernate.ts';
+import { registerMigrate } from './commands/migrate.ts';
+import { registerNode } from './commands/node.ts';
 import { registerOp } from './commands/op.ts';
 import { registerOpen } from './commands/open.ts';
 import { registerPower } from './commands/power.ts';
 import { registerSchema } from './commands/schema.ts';
+import { registerSet } from './commands/set.ts';
 import { registerTemplate } from './commands/template.ts';
 import { registerVersion } from './commands/version.ts';
 import { registerVm } from './commands/vm.ts';
@@ -17,6 +21,10 @@ export const nouns: readonly Register[] = [
   registerPower,
   registerVm,
   registerOp,
+  registerSet,
+  registerMigrate,
+  registerHibernate,
+  registerNode,
   registerTemplate,
   registerEndpoint,
   registerDoctor,

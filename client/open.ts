@@ -1,10 +1,12 @@
-import { vmCoordinatorId, vmOperationId } from '../workflows/contracts/ids.ts';
+import { cocoonSetId, drainId, migrateMainId, vmCoordinatorId, vmOperationId } from '../workflows/contracts/ids.ts';
 import type { Action } from './commands/command.ts';
 import { CliError, usageError } from './errors.ts';
 import { exitCodes } from './exit-codes.ts';
 import { gatewayReasons, type ExecutionRef } from './gateway.ts';
+import { describeIfThere } from './execution/wait.ts';
 import { findOperation } from './op/find.ts';
 import type { Session } from './session.ts';
+import { resolveSet } from './set/find.ts';
 import { findTemplate } from './template/find.ts';
 import type { PlaceFlags } from './vm/place.ts';
 import { resolveVm } from './vm/targets.ts';
@@ -16,6 +18,12 @@ const kinds: Readonly<Record<string, (session: Session, name: string, flags: Pla
     const { namespace, uid } = await findOperation(session, name, flags);
     return describe(session, vmOperationId(namespace, uid));
   },
+  set: ofSet,
+  migration: async (session, name, flags) => {
+    const set = await resolveSet(session, name, flags);
+    return describe(session, migrateMainId(set.namespace, set.name));
+  },
+  drain: (session, name) => describe(session, drainId(name)),
   template: async (session, name) => (await findTemplate(session, name, {})).execution,
   fleet: async (session, name) => describe(session, name.includes('/') ? name : `template-swap-fleet/${name}`),
   workflow: describe,
@@ -33,6 +41,23 @@ async function coordinatorOf(session: Session, name: string, flags: PlaceFlags):
       next: `vmflow vm get ${vm.name} -n ${vm.namespace}`,
     });
   }
+}
+
+/** What happens to its main VM while something does, else who decided for it last. */
+async function ofSet(session: Session, name: string, flags: PlaceFlags): Promise<ExecutionRef> {
+  const set = await resolveSet(session, name, flags);
+  const [migration, entity] = await Promise.all([
+    describeIfThere(session, { workflowId: migrateMainId(set.namespace, set.name) }),
+    describeIfThere(session, { workflowId: cocoonSetId(set.namespace, set.name) }),
+  ]);
+  const found = migration?.state === 'running' ? migration : (entity ?? migration);
+  if (found !== undefined) return found;
+  throw new CliError({
+    exit: 'notFound',
+    reason: gatewayReasons.notFound,
+    message: `nothing has been done to set ${set.namespace}/${set.name} lately that Temporal remembers`,
+    next: `vmflow set get ${set.name} -n ${set.namespace}`,
+  });
 }
 
 async function describe(session: Session, workflowId: string): Promise<ExecutionRef> {

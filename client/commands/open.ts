@@ -11,10 +11,11 @@ export function registerOpen(program: Command, run: Run): void {
       'vmflow open template rhel9-base --print',
       'vmflow open vm db-0 -n shop',
       'vmflow open op shop/db-0-stop-1a2b3c4d',
+      'vmflow open set web -n shop',
       'vmflow open workflow lookup/6f1c',
     ],
     exits: ['ok', 'usage', 'notFound', 'unreachable'],
-    notes: 'Kinds: vm, op, template, fleet, workflow (any workflow id).',
+    notes: 'Kinds: vm, op, set, migration (of a set), drain (of a node), template, fleet, workflow (any workflow id).',
   }).option('--print', 'only print the link');
   placing(open).action(run(async () => (await import('../open.ts')).openInBrowser));
 }

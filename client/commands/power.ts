@@ -45,13 +45,6 @@ const verbs: readonly Verb[] = [
     force: 'slow the guest down if its memory changes too fast to be copied',
     examples: ['vmflow evict db-0 -n shop --yes --wait'],
   },
-  {
-    verb: 'move',
-    type: 'Migrate',
-    summary: 'move running VMs to another node',
-    force: 'slow the guest down if its memory changes too fast to be copied',
-    examples: ['vmflow move db-0 -n shop', 'vmflow move vm/db-0 -n shop --to node-2 --wait'],
-  },
 ];
 
 const exits: readonly ExitName[] = [
@@ -69,7 +62,7 @@ const exits: readonly ExitName[] = [
   'interrupted',
 ];
 
-/** `vmflow start|stop|restart|evict|move VM...`: the operations that people type in a hurry. */
+/** `vmflow start|stop|restart|evict VM...`, `vmflow move VM|SET...`: the operations that people type in a hurry. */
 export function registerPower(program: Command, run: Run): void {
   for (const { verb, type, summary, examples, force } of verbs) {
     const command = addVerb(program, `${verb} [vm...]`, {
@@ -80,10 +73,32 @@ export function registerPower(program: Command, run: Run): void {
         'A VM is NAME, NAMESPACE/NAME or vm/NAME. Without --wait it returns when the operation exists. Same command twice:\n' +
         'the second says that it is in progress. Many VMs, an eviction and a power cut are asked for; --yes in a script.',
     });
-    if (verb === 'move') command.option('--to <node>', 'the node to move to (default: any)');
     if (force !== undefined) command.option('--force', force);
     acting(selecting(placing(command)))
       .option('-y, --yes', 'skip the question')
       .action(run(async () => (await import('../vm/act.ts')).powerAction(verb, type)));
   }
+  registerMove(program, run);
+}
+
+function registerMove(program: Command, run: Run): void {
+  const command = addVerb(program, 'move [name...]', {
+    summary: 'move running VMs, or the main VM of a set, to another node',
+    examples: [
+      'vmflow move db-0 -n shop',
+      'vmflow move vm/db-0 -n shop --to node-2 --wait',
+      'vmflow move set/web -n shop --to node-b --wait',
+    ],
+    exits,
+    notes:
+      'A name is NAME, NAMESPACE/NAME, or vm/NAME and set/NAME where both exist. A VM of its own is migrated while it runs; that of\n' +
+      'a set is stored in the registry and restored on the other node, with its memory: it stands still meanwhile, and --wait ends\n' +
+      'with the proof of it. Without --wait it returns when that is requested.',
+  });
+  command
+    .option('--to <node>', 'the node to move to (default: any)')
+    .option('--force', 'VMs: slow the guest down if its memory changes too fast to be copied');
+  acting(selecting(placing(command)))
+    .option('-y, --yes', 'skip the question')
+    .action(run(async () => (await import('../move.ts')).move));
 }

@@ -42,6 +42,9 @@ export function powerAction(verb: string, type: VmopType): Action<PowerFlags> {
   };
 }
 
+/** The half of `move` that is about VMs. */
+export const moveVms = powerAction('move', 'Migrate');
+
 function requestOf(session: Session, type: VmopType, flags: PowerFlags): VmRequest {
   return {
     spec: {

@@ -61,7 +61,10 @@ export async function allVms(
 /** The one VM of a name. Without a namespace it is looked for in all; several are never chosen among. */
 export async function resolveVm(session: Session, text: string, flags: PlaceFlags): Promise<VmRef> {
   if (text.startsWith('set/'))
-    throw usageError(`${text}: only VMs can be moved by this release, not sets`, 'vmflow move vm/NAME');
+    throw usageError(`${text}: a set has no power of its own, its VMs are started and stopped by it`, [
+      `vmflow hibernate ${text}`,
+      `vmflow move ${text} --to NODE`,
+    ]);
   const { namespace, name } = readName(session, text.replace(/^vm\//, ''), flags);
   if (namespace !== undefined) return { namespace, name };
   const { answer } = await (await session.gateway()).lookup({ what: 'vms', name });

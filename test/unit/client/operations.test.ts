@@ -255,7 +255,7 @@ test('open prints the link, and opens it unless only the link is wanted', async 
 test('open names the kinds it knows, and the link when there is no browser', async () => {
   assert.equal(
     errorOf(await runCli(['open', 'constructor', 'x', '-o', 'json'])).hint,
-    'kinds: vm, op, template, fleet, workflow',
+    'kinds: vm, op, set, migration, drain, template, fleet, workflow',
   );
   const runtime = { openBrowser: () => Promise.reject(new Error('ENOENT xdg-open')) };
   const { exit, stderr } = await runCli(['open', 'template', 'rhel9-base'], {

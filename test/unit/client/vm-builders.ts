@@ -105,6 +105,7 @@ export function withCluster(...operations: readonly VmopInfo[]): FakeGateway {
   gateway.statusOf = { [stopId]: stopStatus() };
   gateway.answers = {
     vms: { what: 'vms', items: [vmInfo()], truncated: false },
+    named: { what: 'named', vms: [vmInfo()], sets: [], pods: [] },
     vm: { what: 'vm', vm: vmInfo(), operations },
     vmops: { what: 'vmops', items: operations, truncated: false },
     vmop: { what: 'vmop', found: operations },

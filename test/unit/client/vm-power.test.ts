@@ -219,7 +219,7 @@ const wrong: readonly [string, readonly string[], RegExp][] = [
   ['names and --all', ['stop', 'db-0', '--all', '-n', 'shop'], /not both/],
   ['all VMs of no namespace', ['stop', '--all', '--yes'], /in which namespace\?/],
   ['another namespace in the name', ['stop', 'shop/db-0', '-n', 'test'], /-n says test/],
-  ['a set', ['move', 'set/web', '-n', 'shop'], /only VMs can be moved by this release/],
+  ['a set', ['stop', 'set/web', '-n', 'shop'], /a set has no power of its own/],
   ['no name', ['stop', 'a/b/c'], /is no name/],
   ['a duration without unit', [...stop, '--wait', '--timeout', '5'], /is no duration/],
 ];
