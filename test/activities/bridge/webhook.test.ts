@@ -275,14 +275,14 @@ describe('what was not asked is not created', () => {
   test('when what is active can not be read in time: the error says so, before the API server loses its patience', async () => {
     await it.start();
     await it.inEffect(namespace);
-    it.proxy.addRule({ method: 'list virtualmachineoperations', action: 'delay', delayMs: 5_000 });
-    const begun = performance.now();
+    const never = it.proxy.hold({ method: 'list virtualmachineoperations', times: Infinity });
+    // These are the words of the webhook: the API server's own would be that it didn't answer.
     await assert.rejects(create({ type: 'Stop' }), {
       status: 500,
       reason: 'Unavailable',
       message: /can't tell whether this operation may be created: .*not be read within 1500 ms/,
     });
-    assert.ok(performance.now() - begun < 2_000);
+    never.release();
   });
 
   test('when what is active can not be read at all', async () => {
@@ -302,15 +302,16 @@ describe('what was not asked is not created', () => {
 });
 
 describe('no creation fails', () => {
+  /** A slow machine is no failure of the webhook's. */
+  const patient = { timeoutSeconds: 30 };
+
   test('while the certificate is replaced, again and again', async () => {
-    // Replaced after two thirds of 4.3 s.
-    const webhook = await it.start({ certificateDays: 0.00005 }, { checkMs: 500 });
+    // Replaced after two thirds of 8.6 s.
+    const webhook = await it.start({ certificateDays: 0.0001, ...patient }, { checkMs: 500 });
     await it.inEffect(namespace);
     const seen = new Set([await shown(webhook.port)]);
     const fire = underFire(webhook.port);
-    await waitFor('four certificates', async () => seen.add(await shown(webhook.port)).size >= 4, {
-      timeoutMs: 30_000,
-    });
+    await waitFor('four certificates', async () => seen.add(await shown(webhook.port)).size >= 4);
     assert.deepEqual(await fire.stop(), []);
     assert.ok(fire.count() > 50);
     assert.ok((await trusted()).length <= 3, 'those that have ended are trusted no more');
@@ -332,7 +333,7 @@ describe('no creation fails', () => {
     };
     const [one, two] = [await source.first(), await source.first()];
     await write(one);
-    const webhook = await it.start(files, { checkMs: 500 });
+    const webhook = await it.start({ ...files, ...patient }, { checkMs: 500 });
     await it.inEffect(namespace);
     assert.equal(await shown(webhook.port), one.certPem);
     const fire = underFire(webhook.port);
@@ -340,7 +341,7 @@ describe('no creation fails', () => {
     await stays('the old one', async () => (await shown(webhook.port)) === one.certPem, 500);
     await write(two);
     await waitFor('the new one', async () => (await shown(webhook.port)) === two.certPem);
-    await waitFor('some more creations', () => fire.count() > 50, { timeoutMs: 30_000 });
+    await waitFor('some more creations', () => fire.count() > 50);
     assert.deepEqual(await fire.stop(), []);
     assert.deepEqual(await trusted(), [one.certPem, two.certPem]);
   });
@@ -350,17 +351,17 @@ describe('no creation fails', () => {
     const balancer = await startTcpProxy(target);
     try {
       const url = `https://${balancer.address}/admit`;
-      const first = await it.start({ url }, { drainMs: 1_000 });
+      const first = await it.start({ url, ...patient }, { drainMs: 1_000 });
       target.port = first.port;
       await it.inEffect(namespace);
       const fire = underFire();
-      const second = await it.start({ url });
+      const second = await it.start({ url, ...patient });
       await waitFor('trust in both', async () => (await trusted()).length === 2 && second.isPublished());
       assert.deepEqual(new Set(await trusted()), new Set([await shown(first.port), await shown(second.port)]));
       target.port = second.port;
       await first.stop();
       const before = fire.count();
-      await waitFor('creations that only the second allows', () => fire.count() > before + 20, { timeoutMs: 30_000 });
+      await waitFor('creations that only the second allows', () => fire.count() > before + 20);
       assert.deepEqual(await fire.stop(), []);
     } finally {
       await balancer.stop();

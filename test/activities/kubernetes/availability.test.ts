@@ -42,13 +42,11 @@ describe('an API server', () => {
   test('that is frozen fails a call at its deadline, and answers again when it is thawed', async () => {
     await cluster.list(resources.vmop, namespace);
     kubernetes.freeze();
-    const begun = performance.now();
     const error = await failure(cluster.list(resources.vmop, namespace));
     assert.equal(error.reason, 'Unavailable');
     assert.match(error.message, /list VirtualMachineOperation objects of test-\w+: not within the deadline/);
-    assert.ok(performance.now() - begun < 3_000);
     kubernetes.thaw();
-    await cluster.list(resources.vmop, namespace);
+    await waitFor('an answer', async () => await cluster.list(resources.vmop, namespace));
   });
 
   test('that was killed is unavailable, never forbidding, until it is ready again', async () => {
@@ -94,7 +92,7 @@ describe('a webhook', () => {
     await kubernetes.installWebhook({
       url: `https://127.0.0.1:${port}/`,
       caPem: certificate.certPem,
-      timeoutSeconds: 1,
+      timeoutSeconds: answer === 'never' ? 1 : 10,
     });
   }
 

@@ -68,13 +68,15 @@ async function nodeOf(name: string): Promise<unknown> {
 const bound = (name: string, node: string): Promise<unknown> =>
   waitFor(`${name} on ${node}`, async () => (await nodeOf(name)) === node);
 
-/** The scheduler's words about a Pod that it can't place. */
-async function unschedulable(name: string): Promise<string> {
-  return await waitFor(`${name} to be unschedulable`, async () => {
+/** Waits for these words of the scheduler about a Pod that it can't place: its first ones may be older than a node. */
+async function unschedulable(name: string, says: RegExp): Promise<void> {
+  await waitFor(`${name} to be unschedulable`, async () => {
     const conditions = (await read(name))?.status?.['conditions'] as
       readonly { type: string; status: string; reason: string; message: string }[] | undefined;
     const said = conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False');
-    return said?.reason === 'Unschedulable' ? said.message : undefined;
+    assert.equal(said?.reason, 'Unschedulable');
+    assert.match(said.message, says);
+    return true;
   });
 }
 
@@ -96,7 +98,7 @@ describe('the scheduler', () => {
     await create('free', { pool: 'room' });
     await bound('free', a);
     await create('late', { pool: 'room' });
-    assert.match(await unschedulable('late'), /^0\/\d+ nodes are available: .*2 Insufficient cpu/);
+    await unschedulable('late', /^0\/\d+ nodes are available: .*2 Insufficient cpu/);
     await forget('pinned');
     await bound('late', b);
   });
@@ -104,16 +106,16 @@ describe('the scheduler', () => {
   test('leaves a Pod whose node is cordoned, full, tainted or missing, and says so', async () => {
     const [a, b] = await pair('refusals');
     await create('full', { pool: 'refusals', pinnedTo: a, cpu: '2' });
-    assert.match(await unschedulable('full'), /Insufficient cpu/);
+    await unschedulable('full', /Insufficient cpu/);
     await setCordon(kubernetes.admin, b, true);
     await create('cordoned', { pool: 'refusals', pinnedTo: b });
-    assert.match(await unschedulable('cordoned'), /1 node\(s\) were unschedulable/);
+    await unschedulable('cordoned', /1 node\(s\) were unschedulable/);
     await create('missing', { pool: 'refusals', pinnedTo: 'nowhere' });
-    assert.match(await unschedulable('missing'), /didn't match Pod's node affinity\/selector/);
+    await unschedulable('missing', /didn't match Pod's node affinity\/selector/);
     const taints = [{ key: 'a.b/c', effect: 'NoSchedule' }] as const;
     await createNode(kubernetes.admin, 'refusals-c', { pool: 'refusals', taints });
     await create('tainted', { pool: 'refusals', pinnedTo: 'refusals-c' });
-    assert.match(await unschedulable('tainted'), /untolerated taint\(s\)/);
+    await unschedulable('tainted', /untolerated taint\(s\)/);
     await setCordon(kubernetes.admin, b, false);
     await bound('cordoned', b);
   });
@@ -132,9 +134,9 @@ describe('the scheduler', () => {
       metadata: { name: 'stranger' },
       spec: { containers: [{ name: 'c', image: 'none' }], nodeSelector: { tier: 'x' } },
     });
-    assert.match(await unschedulable('stranger'), /untolerated taint\(s\)/);
+    await unschedulable('stranger', /untolerated taint\(s\)/);
     await create('other-pool', { pool: 'nobodys' });
-    assert.match(await unschedulable('other-pool'), /didn't match Pod's node affinity\/selector/);
+    await unschedulable('other-pool', /didn't match Pod's node affinity\/selector/);
   });
 
   for (const [readiness, taint] of [
@@ -154,7 +156,7 @@ describe('the scheduler', () => {
         [['Ready', readiness]],
       );
       await create(name, { pool: name });
-      assert.match(await unschedulable(name), /untolerated taint\(s\)/);
+      await unschedulable(name, /untolerated taint\(s\)/);
       await setReady(kubernetes.admin, name, 'True');
       await bound(name, name);
     });
@@ -178,7 +180,7 @@ describe('the scheduler', () => {
     const [a] = await pair('revived');
     await kubernetes.restart();
     await create('revived', { pool: 'revived', pinnedTo: a });
-    await waitFor('the Pod on its node', async () => (await nodeOf('revived')) === a, { timeoutMs: 30_000 });
+    await waitFor('the Pod on its node', async () => (await nodeOf('revived')) === a);
   });
 });
 
@@ -204,7 +206,7 @@ describe('a Pod of higher priority', () => {
 
   test('waits where the VM has the priority of VMs', async () => {
     await contest('safe', 'vmflow-vm');
-    assert.match(await unschedulable('safe-important'), /Insufficient cpu.*preemption: 0\/\d+ nodes/);
+    await unschedulable('safe-important', /Insufficient cpu.*preemption: 0\/\d+ nodes/);
     assert.equal(await isDeleted('safe-vm'), false);
     const { priority, preemptionPolicy } = (await read('safe-vm'))?.spec as Record<string, unknown>;
     assert.deepEqual([priority, preemptionPolicy], [1_000_000_000, 'Never']);
@@ -215,7 +217,7 @@ describe('a Pod of higher priority', () => {
     await create('ordinary', { pool: 'modest' });
     await bound('ordinary', 'modest');
     await create('modest-vm', { pool: 'modest', priorityClassName: 'vmflow-vm' });
-    assert.match(await unschedulable('modest-vm'), /Insufficient cpu/);
+    await unschedulable('modest-vm', /Insufficient cpu/);
     assert.equal(await isDeleted('ordinary'), false);
   });
 });
@@ -234,7 +236,7 @@ describe('Pods of the cluster', () => {
 
   test('that are not bound are gone at once, unless they were bound meanwhile', async () => {
     const unbound = await create('unbound', { pool: 'nobodys' });
-    await unschedulable('unbound');
+    await unschedulable('unbound', /^0\/\d+ nodes are available/);
     const stale = { uid: unbound.metadata.uid, resourceVersion: unbound.metadata.resourceVersion };
     await assert.rejects(vmflow.remove(resources.pod, namespace, 'unbound', stale), { reason: 'Conflict' });
     await vmflow.remove(resources.pod, namespace, 'unbound', { uid: unbound.metadata.uid });

@@ -37,7 +37,7 @@ after(async () => {
   await kubernetes.stop();
 });
 
-const recover = { timeoutMs: 30_000 } as const;
+const recover = { timeoutMs: 90_000 } as const;
 
 async function make(namespace: string, name: string): Promise<string> {
   return (await cluster.create(resources.vmop, namespace, operation({ type: 'Stop' }, name))).metadata.uid;

@@ -200,7 +200,7 @@ describe('look-ups of a cluster', () => {
     const broken = async (change: (config: string) => string): Promise<Check | undefined> => {
       const path = join(it.dir, 'broken.kubeconfig');
       await writeFile(path, change(await readFile(it.kubernetes.kubeconfig('vmflow'), 'utf8')));
-      const cluster = createCluster({ kubeconfig: path, requestTimeoutMs: 2_000 });
+      const cluster = createCluster({ kubeconfig: path, requestTimeoutMs: 20_000 });
       open.push(cluster);
       const checks = Object.values(await checksOf(lookups(cluster, path)));
       assert.equal(checks.length, 1);

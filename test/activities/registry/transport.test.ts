@@ -174,7 +174,7 @@ describe('the registries of a process', () => {
     const old = registries.of(endpointAt(real.url));
     await old.ping();
     const reading = old.digest(repository, 'rotated');
-    const renewed = registries.of(endpointAt(real.url, { requestTimeoutMs: 1_000 }));
+    const renewed = registries.of(endpointAt(real.url, { requestTimeoutMs: 20_000 }));
     assert.equal(await reading, await renewed.digest(repository, 'rotated'));
     await registries.close();
   });

@@ -12,10 +12,10 @@ import { annotationKeys, layerUnderTest } from './layer-under-test.ts';
 const rig = layerUnderTest();
 /** How long the API server may take for thousands of writes on a busy machine: no measure of the layer. */
 const patienceMs = 120_000;
-const recover = { timeoutMs: 30_000 } as const;
+const recover = { timeoutMs: 90_000 } as const;
 const uids = (name: string): readonly string[] => rig.layer.instancesOf(rig.namespace, name).map(({ uid }) => uid);
 const isWrite = (method: string): boolean => /^(create|patch|update|delete) /.test(method);
-const ranAgain = (name: string, timeoutMs = 30_000): Promise<unknown> =>
+const ranAgain = (name: string, timeoutMs = 90_000): Promise<unknown> =>
   rig.layer.waitForVm(rig.namespace, name, ({ phase }) => phase === 'Running' && uids(name).length === 2, timeoutMs);
 
 describe('the whole layer', () => {

@@ -37,7 +37,7 @@ for (const seed of seeds) {
     const scenario = await rig.scenario();
     await Promise.all(
       vmNames.map((name) =>
-        scenario.vm(name, { runPolicy: 'Manual', running: random() < 0.5, annotations: slow, timeoutMs: 30_000 }),
+        scenario.vm(name, { runPolicy: 'Manual', running: random() < 0.5, annotations: slow, timeoutMs: 60_000 }),
       ),
     );
     const history = new OperationHistory(scenario);
@@ -51,10 +51,13 @@ for (const seed of seeds) {
     assertInstancesDeletedOnce(writes);
     for (const vmName of vmNames) {
       assertOrderOfOwners(vmName, writes);
-      const machine = await scenario.machine(vmName);
-      assert.ok(machine !== undefined);
-      assert.deepEqual(changeRequests(machine), [], vmName);
-      assert.equal(machine.metadata.annotations?.[vmopKeys.startRequested], undefined, vmName);
+      await waitFor(`nothing to wait at the machine of ${vmName}`, async () => {
+        const machine = await scenario.machine(vmName);
+        assert.ok(machine !== undefined);
+        assert.deepEqual(changeRequests(machine), [], vmName);
+        assert.equal(machine.metadata.annotations?.[vmopKeys.startRequested], undefined, vmName);
+        return true;
+      });
       const alive = rig.layer.instancesOf(scenario.namespace, vmName).filter(({ goneAt }) => goneAt === undefined);
       assert.ok(alive.length <= 1, vmName);
     }
@@ -91,7 +94,7 @@ async function allEnd(scenario: VmScenario): Promise<void> {
       await sweep();
       return (await scenario.operations()).every(({ isTerminal }) => isTerminal);
     },
-    { timeoutMs: 150_000, intervalMs: 2_000 },
+    { timeoutMs: 200_000, intervalMs: 2_000 },
   ).catch(async (err: unknown) => {
     const open = (await scenario.operations()).filter(({ isTerminal }) => !isTerminal);
     throw new Error(`still open: ${JSON.stringify(open.map(({ object }) => object))}`, { cause: err });

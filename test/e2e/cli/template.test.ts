@@ -23,6 +23,7 @@ function environment(): Record<string, string> {
     TEMPORAL_ADDRESS: rig.temporal.address,
     TEMPORAL_NAMESPACE: rig.temporal.namespace,
     VMFLOW_TASK_QUEUE: rig.taskQueue,
+    VMFLOW_ACK_TIMEOUT: '60s',
   };
 }
 
@@ -66,11 +67,16 @@ async function reaches(name: string, phase: string): Promise<void> {
   await waitFor(
     `${name} to be ${phase}`,
     async () => json(await cli('template', 'get', name, '-o', 'json')).phase === phase,
-    {
-      timeoutMs: 60_000,
-      intervalMs: 200,
-    },
+    { intervalMs: 200 },
   );
+}
+
+/** What Temporal lists follows what happens after a moment. */
+async function lists(row: RegExp, ...argv: readonly string[]): Promise<void> {
+  await waitFor('the row', async () => {
+    assert.match((await cli('template', 'list', ...argv)).stdout, row);
+    return true;
+  });
 }
 
 test('doctor finds everything in place', async () => {
@@ -94,8 +100,13 @@ test('template/1 an update by name and OVA alone: the worker reads digest and ve
   const second = await cli('template', 'update', name, '--ova', ova.path, '--wait');
   assert.equal(second.exit, 0, second.stderr);
   assert.match(second.stdout, /result {2}noop/);
-  const list = await cli('template', 'list', '--vcenter', 'main', '--folder', scenario.folder);
-  assert.match(list.stdout, new RegExp(`${name} +main +417\\.94\\.2 +- +Completed`));
+  await lists(
+    new RegExp(`${name} +main +417\\.94\\.2 +- +Completed`),
+    '--vcenter',
+    'main',
+    '--folder',
+    scenario.folder,
+  );
 });
 
 test('template/34 conflict, resolve, finished: with the printed commands alone', async () => {
@@ -151,7 +162,7 @@ test('killing the command line changes nothing; the printed command picks up', a
   let stderr = '';
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
   try {
-    await waitFor('progress', () => stderr.includes('running import under the temp name'), { timeoutMs: 60_000 });
+    await waitFor('progress', () => stderr.includes('running import under the temp name'));
     child.kill('SIGKILL');
   } finally {
     release();
@@ -184,8 +195,8 @@ test('what a cancelled update left is shown in its row, and pruned by name', asy
   assert.equal(kept.exit, 0, kept.stderr);
   assert.equal((await cli('template', 'cancel', name, '--wait')).exit, 0);
   assert.equal((await scenario.inventory()).length, 2);
-  const list = await cli('template', 'list', '--folder', scenario.folder, '--columns', 'name,version,previous');
-  assert.match(list.stdout, new RegExp(`\\n${name} +417\\.94\\.2 +416\\.94\\.1\\n$`));
+  const columns = ['--columns', 'name,version,previous'];
+  await lists(new RegExp(`\\n${name} +417\\.94\\.2 +416\\.94\\.1\\n$`), '--folder', scenario.folder, ...columns);
 
   const pruned = await cli('template', 'prune', name, '--yes', '--confirm', name, '--wait');
   assert.equal(pruned.exit, 0, pruned.stderr);

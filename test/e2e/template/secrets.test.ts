@@ -102,7 +102,7 @@ test('template/47 secrets: no password, cookie, lease URL or signed query anywhe
   rig.proxy.addRule({ method: 'ImportVApp', action: 'fault', fault: 'SystemError', message: faultText });
   rig.proxy.addNfcRule({ action: 'stall', afterBytes: 1024 });
   const swap = await scenario.start(request);
-  await waitFor('the upload', () => rig.proxy.requests().some(({ kind }) => kind === 'nfc'), { timeoutMs: 30_000 });
+  await waitFor('the upload', () => rig.proxy.requests().some(({ kind }) => kind === 'nfc'));
   await waitFor('its heartbeat', async () => (await whatPeopleSee(swap)).includes('uploading'));
   const during = await whatPeopleSee(swap);
   // What a killed worker leaves is in the history too.

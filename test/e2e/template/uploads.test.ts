@@ -89,8 +89,8 @@ test('template/24 an upload that stands still is given up although its lease is 
   await scenario.template(scenario.names.prod, '416.94.1');
   shortLeases(6);
   rig.proxy.addNfcRule({ action: 'stall', afterBytes: mebi });
-  const swap = await scenario.start({ ova, options: { uploadStallMs: 3_000 } });
-  await assertSecondTry(scenario, swap, /took no more data for 3000 ms/);
+  const swap = await scenario.start({ ova, options: { uploadStallMs: 5_000 } });
+  await assertSecondTry(scenario, swap, /took no more data for 5000 ms/);
   const [abort] = called('HttpNfcLeaseAbort');
   const [upload] = uploads();
   const meanwhile = called('HttpNfcLeaseProgress').filter(
@@ -141,7 +141,7 @@ async function codeOfFailure(swap: Swap): Promise<unknown> {
 test('case/52 the lease is kept alive while no byte moves for longer than its time-out', async () => {
   const scenario = await rig.scenario();
   await scenario.template(scenario.names.prod, '416.94.1');
-  const leaseMs = 3_000;
+  const leaseMs = 6_000;
   shortLeases(leaseMs / 1_000);
   let release: () => void = () => undefined;
   const until = new Promise<void>((resolve) => (release = resolve));

@@ -35,7 +35,12 @@ describe('VM operations from the command line', () => {
 
   function environment(): Record<string, string> {
     const { address, namespace } = rig.temporal;
-    return { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, VMFLOW_TASK_QUEUE: rig.taskQueue };
+    return {
+      TEMPORAL_ADDRESS: address,
+      TEMPORAL_NAMESPACE: namespace,
+      VMFLOW_TASK_QUEUE: rig.taskQueue,
+      VMFLOW_ACK_TIMEOUT: '60s',
+    };
   }
 
   /** The command line with the scenario's namespace as its default. */
@@ -358,10 +363,14 @@ describe('VM operations from the command line', () => {
     assert.equal(start.exit, 0, start.stderr);
     await rig.killWorkers();
     try {
-      const list = await run(scenario, 'op', 'list', '--ack-timeout', '1s');
-      assert.equal(list.exit, 0, list.stderr);
-      assert.match(list.stdout, /a-start-\w+ {2}Start {2}a {3}Completed/);
-      assert.match(list.stderr, /this is what Temporal recorded/);
+      // It records after a moment.
+      await waitFor('the row', async () => {
+        const list = await run(scenario, 'op', 'list', '--ack-timeout', '1s');
+        assert.equal(list.exit, 0, list.stderr);
+        assert.match(list.stdout, /a-start-\w+ {2}Start {2}a {3}Completed/);
+        assert.match(list.stderr, /this is what Temporal recorded/);
+        return true;
+      });
       const stop = await run(scenario, 'stop', 'a', '--ack-timeout', '1s');
       assert.equal(stop.exit, 6);
       assert.match(stop.stderr, new RegExp(`can't stop ${scenario.namespace}/a: sent, not yet acknowledged`));

@@ -67,7 +67,10 @@ for (const mode of modes) {
       await isSuperseded(start, stop, 'Stop');
       const { address, namespace } = rig.temporal;
       const { exit, stdout } = await vmflow(
-        { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, VMFLOW_TASK_QUEUE: rig.taskQueue },
+        {
+          ...{ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, VMFLOW_TASK_QUEUE: rig.taskQueue },
+          VMFLOW_ACK_TIMEOUT: '60s',
+        },
         ...['op', 'watch', start.name, '-n', scenario.namespace],
       );
       assert.equal(exit, 8);

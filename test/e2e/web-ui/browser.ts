@@ -37,7 +37,7 @@ export async function openBrowser(): Promise<Browser> {
   // Tall enough that nothing which people would scroll to is out of sight.
   const viewport = { width: 1400, height: 1800 };
   const context = await chromium.launchPersistentContext(profile, { executablePath, args, viewport });
-  context.setDefaultTimeout(30_000);
+  context.setDefaultTimeout(60_000);
   return {
     page: context.pages()[0] ?? (await context.newPage()),
     async close() {

@@ -214,8 +214,11 @@ test('a running upload says how far it is, and is cancelled from its page', { sk
   const old = await scenario.template(scenario.names.prod, '416.94.1');
   rig.proxy.addNfcRule({ action: 'stall', afterBytes: 1024, until: new Promise(() => undefined) });
   const { swap, page } = await update(scenario);
-  await waitFor('the upload', () => rig.proxy.requests().some(({ kind, bytes }) => kind === 'nfc' && bytes > 0), {
-    timeoutMs: 30_000,
+  await waitFor('the upload', () => rig.proxy.requests().some(({ kind, bytes }) => kind === 'nfc' && bytes > 0));
+  await waitFor('its heartbeat', async () => {
+    const { pendingActivities } = (await swap.handle.describe()).raw;
+    const data = pendingActivities?.[0]?.heartbeatDetails?.payloads?.[0]?.data;
+    return data != null && Buffer.from(data).includes('"uploading"');
   });
 
   const { current, cut } = await page.metadata();
@@ -264,7 +267,7 @@ test('a failed swap says why and what to do, and is started again from its page'
   const { runId } = await swap.handle.describe();
   await page.startAgain();
   const again = rig.client.workflow.getHandle(id);
-  await waitFor('the new run', async () => (await again.describe()).runId !== runId, { timeoutMs: 30_000 });
+  await waitFor('the new run', async () => (await again.describe()).runId !== runId);
   assert.equal(((await again.result()) as TemplateSwapResult).outcome, 'swapped');
 });
 

@@ -50,8 +50,8 @@ test('a child that is never ready is killed', async () => {
   let pid = 0;
   const start = startProcess({
     name: 'The part',
-    command: node,
-    args: ['-e', 'console.log(process.pid); setInterval(() => {}, 1000)'],
+    command: 'sh',
+    args: ['-c', 'echo $$; exec sleep 1000'], // is there at once, unlike Node
     ready: (line) => {
       pid = Number(line);
       return false;

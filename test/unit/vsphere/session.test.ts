@@ -237,7 +237,7 @@ test('an abort ends a call with its own reason, also while logging in', async ()
   await assert.rejects(session.findChild(folder, 'a', { signal: AbortSignal.abort(reason) }), reason);
 
   vcenter.on('Login', 'hang');
-  const second = await createVSphere({ allowInsecureTls: false }).open({ ...vcenter.endpoint, apiTimeoutMs: 300 });
+  const second = await createVSphere({ allowInsecureTls: false }).open({ ...vcenter.endpoint, apiTimeoutMs: 5_000 });
   const stop = new AbortController();
   const waiting = second.findChild(folder, 'a', { signal: stop.signal });
   await waitFor('the login', () => vcenter.count('Login') === 2);
