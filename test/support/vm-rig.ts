@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WithStartWorkflowOperation, type Client, type Workflow, type WorkflowHandle } from '@temporalio/client';
-import { parse, stringify } from 'yaml';
+import { stringify } from 'yaml';
 import { createCluster } from '../../activities/kubernetes/client-node-adapter.ts';
 import type { Cluster, KubeObject } from '../../activities/kubernetes/port.ts';
 import { resources } from '../../activities/kubernetes/resources.ts';
@@ -20,15 +20,16 @@ import type {
   VmOperationStatus,
   VmRequest,
 } from '../../workflows/contracts/vmop.ts';
-import type { Condition } from '../../workflows/domain/vmop/conditions.ts';
+import type { Condition } from '../../workflows/domain/conditions.ts';
 import { startApiProxy, type ApiProxy } from '../sim/api-proxy.ts';
 import { startVmLayer } from '../sim/vm-layer/vm-layer.ts';
 import type { NewVm, VmLayer, VmView } from '../sim/vm-layer/types.ts';
 import type { AuditEvent } from '../stack/kubernetes-audit.ts';
 import { startKubernetes, type KubernetesUnderTest, type KubernetesUser } from '../stack/kubernetes.ts';
 import type { SupervisedProcess } from '../stack/processes.ts';
+import { throughProxy } from './proxied-access.ts';
 import { connectTemporal, type TemporalUnderTest } from './shared-temporal.ts';
-import { waitFor } from './wait-for.ts';
+import { patienceMs, waitFor } from './wait-for.ts';
 import { startWorker } from './workers.ts';
 
 export interface VmRigOptions {
@@ -140,14 +141,8 @@ export class VmRig {
 
   async #writeFiles(): Promise<void> {
     for (const user of ['vmflow', 'operator'] as const) {
-      const config = parse(await readFile(this.kubernetes.kubeconfig(user), 'utf8')) as {
-        clusters: { cluster: Record<string, string> }[];
-      };
-      for (const { cluster } of config.clusters) {
-        cluster['server'] = this.proxy.url;
-        cluster['certificate-authority-data'] = Buffer.from(this.proxy.certPem).toString('base64');
-      }
-      await writeFile(this.proxiedKubeconfig(user), stringify(config), { mode: 0o600 });
+      const text = await throughProxy(this.kubernetes.kubeconfig(user), this.proxy);
+      await writeFile(this.proxiedKubeconfig(user), text, { mode: 0o600 });
     }
     const { requestTimeoutMs = 5_000, operations = {} } = this.#options;
     await writeFile(
@@ -324,7 +319,7 @@ export class OperationUnderTest {
   async is(
     what: string,
     predicate: (vmop: Vmop, completed: Condition | undefined) => boolean,
-    timeoutMs = 30_000,
+    timeoutMs = patienceMs,
   ): Promise<Vmop> {
     const { namespace } = this.created.ref;
     const watch = this.rig.admin.watch(resources.vmop);
@@ -352,12 +347,12 @@ export class OperationUnderTest {
   }
 
   /** Waits until it is terminal; answers phase and reason as `Completed/OperationCompleted`. */
-  async ends(timeoutMs = 30_000): Promise<string> {
+  async ends(timeoutMs = patienceMs): Promise<string> {
     const vmop = await this.is('terminal', ({ isTerminal }) => isTerminal, timeoutMs);
     return `${vmop.phase}/${completedOf(vmop)?.reason}`;
   }
 
-  async inProgress(timeoutMs = 30_000): Promise<Vmop> {
+  async inProgress(timeoutMs = patienceMs): Promise<Vmop> {
     return await this.is('InProgress', ({ phase }) => phase === 'InProgress', timeoutMs);
   }
 
@@ -366,7 +361,7 @@ export class OperationUnderTest {
     return vmop === undefined ? undefined : completedOf(vmop);
   }
 
-  async isGone(timeoutMs = 30_000): Promise<void> {
+  async isGone(timeoutMs = patienceMs): Promise<void> {
     await waitFor(`${this.name} to be gone`, async () => (await this.read()) === undefined || undefined, { timeoutMs });
   }
 
