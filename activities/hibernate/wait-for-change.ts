@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
-import type { HibernateWaits, MigrationTurn } from '../../workflows/contracts/activities.ts';
+import type { HibernateWaits, Known } from '../../workflows/contracts/activities.ts';
 import type { SetName } from '../../workflows/contracts/hibernate.ts';
+import { textOf, type Decision } from '../../workflows/domain/hibernate/decide.ts';
 import { fingerprint } from '../../workflows/domain/hibernate/fingerprint.ts';
 import { podNameOf } from '../../workflows/domain/hibernate/names.ts';
 import { whileBeating } from '../heartbeat.ts';
@@ -15,11 +16,11 @@ import { nodeFactsOf } from './resources.ts';
 import { decideNow, show } from './turn.ts';
 
 /**
- * Shows the wait, then waits until what a decision looks at is something else. Waiting costs next to nothing: a change that the
+ * Shows the wait, then waits until something else would be decided. Waiting costs next to nothing: a change that the
  * shared watches see is looked at only when it matters, and everything is read again now and then.
  */
 export function createWaitForChange(deps: HibernateDeps): HibernateWaits['waitForChange'] {
-  return async ({ scope, known, fingerprint: before, until }) => {
+  return async ({ scope, known, decided, until }) => {
     const { settings } = deps;
     const end = Math.min(Date.now() + settings.waitCeilingMs, until === undefined ? Infinity : Date.parse(until));
     let isShown = false;
@@ -31,9 +32,10 @@ export function createWaitForChange(deps: HibernateDeps): HibernateWaits['waitFo
           const remaining = end - Date.now();
           if (remaining > 0 && !wait.isWorthALook()) return { againInMs: Math.min(wait.pauseMs, remaining) };
           const sight = await observe(deps, scope, true);
-          if (fingerprint(sight) !== before || end <= Date.now()) return { answer: seen(deps, observationOf(sight)) };
+          const decision = decideNow(deps, sight, known, scope.setUid);
+          if (textOf(decision) !== decided || end <= Date.now()) return { answer: seen(deps, observationOf(sight)) };
           wait.looked(sight);
-          if (!isShown) await showWait(deps, sight, { scope, known });
+          if (!isShown) await showWait(deps, sight, decision, known);
           isShown = true;
           return { againInMs: Math.max(1, Math.min(wait.pauseMs, end - Date.now())) };
         }),
@@ -41,9 +43,9 @@ export function createWaitForChange(deps: HibernateDeps): HibernateWaits['waitFo
   };
 }
 
-async function showWait(deps: HibernateDeps, sight: Sight, { scope, known }: MigrationTurn): Promise<void> {
+async function showWait(deps: HibernateDeps, sight: Sight, decision: Decision, known: Known): Promise<void> {
   await outcomeOf(async () => {
-    await show(deps, sight, decideNow(deps, sight, known, scope.setUid), known);
+    await show(deps, sight, decision, known);
     return 'done';
   });
 }

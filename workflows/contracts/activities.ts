@@ -454,9 +454,9 @@ export interface MigrationPlan {
 
 /** Waits, on the waiting queue. They heartbeat, show the wait first, and end by themselves after the ceiling of the settings. */
 export interface HibernateWaits {
-  /** Until the fingerprint is another one, or `until`. */
+  /** Until something else is decided than this, or `until`. */
   waitForChange(
-    input: MigrationTurn & { readonly fingerprint: string; readonly until?: string },
+    input: MigrationTurn & { readonly decided: string; readonly until?: string },
   ): Promise<Seen<SetObservation>>;
   waitForSetChange(input: SetTurn & { readonly fingerprint: string; readonly until?: string }): Promise<Seen<SetLook>>;
   waitForHibernationChange(

@@ -27,8 +27,7 @@ import type {
 } from '../contracts/hibernate.ts';
 import { cocoonSetId } from '../contracts/ids.ts';
 import { messages } from '../contracts/messages.ts';
-import { decide } from '../domain/hibernate/decide.ts';
-import { fingerprint } from '../domain/hibernate/fingerprint.ts';
+import { decide, textOf } from '../domain/hibernate/decide.ts';
 import type { Observation } from '../domain/hibernate/observation.ts';
 import type { Context, Order } from '../domain/hibernate/situation.ts';
 import type { SlotRequest } from '../domain/hibernate/slots.ts';
@@ -140,7 +139,7 @@ class Migration {
     }
     if (next.kind === 'wait' && next.reason === 'WaitingForSlot' && (await this.#askForSlot())) return undefined;
     await this.#keepSlotFree(next);
-    await this.#wait(next, { scope: this.#scope(), known });
+    await this.#wait(next, textOf(decision), { scope: this.#scope(), known });
     return undefined;
   }
 
@@ -183,8 +182,7 @@ class Migration {
   }
 
   /** Until something that matters has changed, a person has decided, or looking again finds something else. */
-  async #wait(next: Extract<Next, { kind: 'wait' | 'hold' }>, turn: MigrationTurn): Promise<void> {
-    const { look } = this.#current();
+  async #wait(next: Extract<Next, { kind: 'wait' | 'hold' }>, decided: string, turn: MigrationTurn): Promise<void> {
     const until = next.kind === 'wait' ? next.until : undefined;
     const scope = new CancellationScope();
     this.#waiting = scope;
@@ -195,7 +193,7 @@ class Migration {
         if (conflict !== undefined) void this.#decideConflict(conflict);
         return await waiting<HibernateWaits>(budgets.wait, this.#summary(next.reason)).waitForChange({
           ...turn,
-          fingerprint: fingerprint(look),
+          decided,
           ...(until === undefined ? {} : { until }),
         });
       });

@@ -14,16 +14,52 @@ suite('a straight move', () => {
     const before = await set.pod();
     await set.move('b');
     const pod = await set.settles('b');
-    assert.notEqual(pod.uid, before?.uid);
-    assert.notEqual(pod.vmId, before?.vmId);
-    assert.ok(pod.restore);
-    assert.deepEqual(await set.tag(), { state: 'absent' });
     const result = await set.migrationResult();
+    const { timeline } = scenario;
+
+    assert.notEqual(pod.uid, before?.uid);
+    assert.ok(pod.restore, 'the Pod asks for its snapshot from the beginning');
+    assert.notEqual(pod.vmId, before?.vmId);
+    assert.deepEqual(await set.tag(), { state: 'absent' });
+    const phases = timeline.entries({ what: 'set-phase' }).map((entry) => 'phase' in entry && entry.phase);
+    assert.deepEqual(phases, ['Pending', 'Running', 'Migrating', 'Running']);
+    const told = (await set.reasons()).filter((reason) => !['Scheduled'].includes(reason));
+    assert.deepEqual([...told].sort(), [
+      'Migrated',
+      'MigrationStarted',
+      'OldPodRemoved',
+      'RestoreStarted',
+      'SnapshotReady',
+    ]);
+
+    const [, , , put, stopped, , , , started] = assertOrder(timeline, [
+      { what: 'set-phase', phase: 'Migrating' },
+      { what: 'hibernate-set' },
+      { what: 'vm-paused' },
+      { what: 'tag-put', tag: 'hibernate' },
+      { what: 'vm-stopped', why: 'hibernated', node: scenario.node('a') },
+      { what: 'lifecycle', state: 'hibernated' },
+      { what: 'pod-deleting' },
+      { what: 'pod-created' },
+      { what: 'vm-started', node: scenario.node('b') },
+      { what: 'lifecycle', state: 'ready', generation: 2 },
+      { what: 'tag-deleted', reference: 'hibernate', by: 'vmflow' },
+      { what: 'set-phase', phase: 'Running' },
+    ]);
+    assert.ok(put?.what === 'tag-put' && started?.what === 'vm-started' && stopped?.what === 'vm-stopped');
+    assert.equal(started.counter, put.counter, 'the guest goes on where it was paused');
+    assert.equal(started.restoredFrom, put.digest);
+
+    // The hand-over, as people are shown it.
     assert.equal(result.outcome, 'migrated');
-    console.log(result, await set.historyLength());
-    console.log(await set.reasons());
-    for (const e of scenario.timeline.entries()) console.log(JSON.stringify(e));
+    assert.equal(result.from, scenario.node('a'));
+    assert.equal(result.to, scenario.node('b'));
+    assert.equal(result.vmIdBefore, before?.vmId);
+    assert.equal(result.vmIdAfter, pod.vmId);
+    assert.equal(result.snapshotDigest, put.digest);
+    assert.ok((result.downtimeMs ?? 0) > 0);
+    const length = await set.historyLength();
+    assert.ok(length <= 120, `a plain migration is short: ${length} events`);
     scenario.check();
-    assertOrder(scenario.timeline, [{ what: 'set-phase', phase: 'Migrating' }, { what: 'hibernate-set' }]);
   });
 });

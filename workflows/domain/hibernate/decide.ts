@@ -134,6 +134,13 @@ export function decide(observation: Observation, context: Context, setUid?: stri
   return { row: row.row, shown: row.shown, next };
 }
 
+/** Two decisions with the same text lead to the same wait: nothing has happened that matters. */
+export function textOf({ row, next }: Decision): string {
+  if (next.kind === 'act') return `${row} ${next.action.do}`;
+  if (next.kind === 'wait' || next.kind === 'hold') return `${row} ${next.kind} ${next.reason} ${next.detail ?? ''}`;
+  return `${row} ${next.kind}`;
+}
+
 function fits({ place, tag, is = [], not = [] }: Row, { place: at, tag: found, flags }: Situation): boolean {
   return (
     (place?.includes(at) ?? true) &&
