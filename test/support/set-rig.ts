@@ -10,7 +10,7 @@ import type { Registry } from '../../activities/registry/port.ts';
 import { startApiProxy, type ApiProxy } from '../sim/api-proxy.ts';
 import { startNodeAgents } from '../sim/node-agent/node-agents.ts';
 import type { AgentSettings } from '../sim/node-agent/settings.ts';
-import { createTimeline } from '../sim/node-agent/timeline.ts';
+import { createTimeline, type Timeline } from '../sim/node-agent/timeline.ts';
 import { startRegistryProxy, type RegistryProxy } from '../sim/registry-proxy.ts';
 import { startKubernetes, type KubernetesUnderTest } from '../stack/kubernetes.ts';
 import type { NodeOptions } from '../stack/kubernetes-nodes.ts';
@@ -135,7 +135,7 @@ export class SetRig {
     const names = (options.nodes ?? ['a', 'b', 'c']).map((name) => `${namespace}-${name}`);
     const nodes = Object.fromEntries(names.map((name): [string, NodeOptions] => [name, { pool: namespace, room }]));
     const timeline = createTimeline();
-    const recorder = await recordSets(timeline, this.admin, this.registryProxy);
+    const recorder = await recordSets(only(timeline, namespace), this.admin, this.registryProxy);
     const agents = await startNodeAgents({
       kubeconfig: this.kubernetes.kubeconfig('nodeAgent'),
       nodes,
@@ -169,6 +169,17 @@ export class SetRig {
     };
     await writeFile(this.configPath, stringify(config));
   }
+}
+
+/** Other scenarios run in the same cluster: only what happens in this namespace is told. */
+function only(timeline: Timeline, namespace: string): Timeline {
+  return {
+    ...timeline,
+    add(happening) {
+      const key = 'pod' in happening ? happening.pod : 'set' in happening ? happening.set : happening.vm;
+      if (key.startsWith(`${namespace}/`) || key.startsWith(`vk-${namespace}-`)) timeline.add(happening);
+    },
+  };
 }
 
 export interface ScenarioOptions {
