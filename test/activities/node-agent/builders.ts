@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto';
+import type { Cluster, KubeObject } from '../../../activities/kubernetes/port.ts';
+import { change, setKeys } from '../../../activities/kubernetes/change.ts';
+import { resources } from '../../../activities/kubernetes/resources.ts';
+import { createRegistry } from '../../../activities/registry/undici-adapter.ts';
+import type { Registry } from '../../../activities/registry/port.ts';
+import { cocoonGroup, cocoonKeys } from '../../../workflows/contracts/hibernate.ts';
+import { startNodeAgents, type NodeAgents } from '../../sim/node-agent/node-agents.ts';
+import { viewOf, type PodView } from '../../sim/node-agent/pod-view.ts';
+import type { AgentSettings } from '../../sim/node-agent/settings.ts';
+import { startRegistryProxy, type RegistryProxy } from '../../sim/registry-proxy.ts';
+import { startKubernetes, type KubernetesUnderTest } from '../../stack/kubernetes.ts';
+import type { NodeOptions } from '../../stack/kubernetes-nodes.ts';
+import { startRegistry, type RegistryUnderTest } from '../../stack/registry.ts';
+import { recordSets, type Recorder } from '../../support/set-recorder.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { connect } from '../kubernetes/builders.ts';
+import { endpointAt } from '../registry/builders.ts';
+
+/** Everything that agents need, and the part of the controller played by the test. */
+export interface AgentRig {
+  readonly kubernetes: KubernetesUnderTest;
+  readonly registry: RegistryUnderTest;
+  readonly proxy: RegistryProxy;
+  readonly agents: NodeAgents;
+  readonly cluster: Cluster;
+  /** The project's own client, through the proxy. */
+  readonly tags: Registry;
+  readonly namespace: string;
+  stop(): Promise<void>;
+}
+
+export const nodes: Readonly<Record<string, NodeOptions>> = { 'node-a': {}, 'node-b': {}, 'node-c': {} };
+
+export async function startAgentRig(settings: Partial<AgentSettings> = {}): Promise<AgentRig> {
+  const [kubernetes, registry] = await Promise.all([startKubernetes({ scheduler: true }), startRegistry()]);
+  const proxy = await startRegistryProxy(registry.url);
+  const failures: string[] = [];
+  const agents = await startNodeAgents({
+    kubeconfig: kubernetes.kubeconfig('nodeAgent'),
+    nodes,
+    registry: { url: proxy.url },
+    settings,
+    onFailure: (error) => failures.push(error.message),
+  });
+  const cluster = connect(kubernetes, 'vmflow');
+  const recorder: Recorder = await recordSets(agents.timeline, cluster, proxy);
+  const tags = createRegistry(endpointAt(proxy.url), { allowInsecureTls: false });
+  return {
+    kubernetes,
+    registry,
+    proxy,
+    agents,
+    cluster,
+    tags,
+    namespace: await kubernetes.createNamespace(),
+    async stop() {
+      recorder.stop();
+      await agents.stop();
+      await tags.close();
+      await cluster.close();
+      await proxy.stop();
+      await Promise.all([kubernetes.stop(), registry.stop()]);
+    },
+  };
+}
+
+export interface PodChoice {
+  readonly node?: string;
+  readonly restore?: boolean;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly image?: string;
+  readonly owner?: string;
+  readonly role?: string;
+  readonly snapshotClass?: string;
+}
+
+/** One set's main VM and its Pod, made by hand. */
+export interface OneVm {
+  readonly pod: string;
+  readonly vm: string;
+  create(choice?: PodChoice): Promise<PodView>;
+  read(): Promise<PodView | undefined>;
+  /** Resolves with the Pod once it is so. */
+  until(what: string, isSo: (pod: PodView) => boolean): Promise<PodView>;
+  untilGone(): Promise<void>;
+  ready(): Promise<PodView>;
+  asleep(): Promise<PodView>;
+  note(notes: Readonly<Record<string, string | undefined>>): Promise<void>;
+  remove(): Promise<void>;
+}
+
+export function oneVm({ cluster, namespace }: AgentRig, set: string): OneVm {
+  const pod = `${set}-0`;
+  const vm = `vk-${namespace}-${set}-0`;
+  const owner = randomUUID();
+  const read = async (): Promise<PodView | undefined> => {
+    const object = await cluster.get(resources.pod, namespace, pod);
+    return object === undefined ? undefined : viewOf(object);
+  };
+  const until = (what: string, isSo: (view: PodView) => boolean): Promise<PodView> =>
+    waitFor(`${pod} to be ${what}`, async () => {
+      const view = await read();
+      return view !== undefined && isSo(view) ? view : undefined;
+    });
+  return {
+    pod,
+    vm,
+    read,
+    until,
+    create: async (choice = {}) =>
+      viewOf(await cluster.create(resources.pod, namespace, podBody(set, vm, { owner, ...choice }))),
+    untilGone: async () => {
+      await waitFor(`${pod} to be gone`, async () => (await read()) === undefined);
+    },
+    ready: () => until('ready', (view) => view.lifecycle === 'ready' && isCurrent(view) && view.containerRunning),
+    asleep: () =>
+      until('asleep', (view) => view.lifecycle === 'hibernated' && isCurrent(view) && !view.containerRunning),
+    async note(notes) {
+      await change(cluster, { resource: resources.pod, namespace, name: pod }, (object: KubeObject) =>
+        setKeys(object, 'annotations', notes),
+      );
+    },
+    async remove() {
+      await cluster.remove(resources.pod, namespace, pod);
+    },
+  };
+}
+
+const isCurrent = (view: PodView): boolean => view.lifecycleGeneration >= view.stamp;
+
+export const hibernate = { [cocoonKeys.hibernate]: 'true' };
+export const wake = { [cocoonKeys.hibernate]: undefined };
+
+function podBody(set: string, vm: string, choice: PodChoice): object {
+  const { node, restore, annotations, image = 'base:1', owner = '', role = 'main', snapshotClass } = choice;
+  const pin = { matchExpressions: [{ key: cocoonKeys.hostname, operator: 'In', values: [node] }] };
+  return {
+    metadata: {
+      name: `${set}-0`,
+      labels: { [cocoonKeys.setName]: set, [cocoonKeys.role]: role, [cocoonKeys.slot]: '0', [cocoonKeys.appName]: set },
+      annotations: {
+        [cocoonKeys.generation]: '1',
+        [cocoonKeys.vmName]: vm,
+        [cocoonKeys.image]: image,
+        [cocoonKeys.os]: 'linux',
+        [cocoonKeys.managed]: 'true',
+        [cocoonKeys.snapshotPolicy]: 'never',
+        ...(restore === true ? { [cocoonKeys.restore]: 'true' } : {}),
+        ...annotations,
+      },
+      ownerReferences: [
+        { apiVersion: `${cocoonGroup}/v1`, kind: 'CocoonSet', name: set, uid: owner, controller: true },
+      ],
+    },
+    spec: {
+      terminationGracePeriodSeconds: 1,
+      containers: [{ name: 'agent', image: 'none' }],
+      nodeSelector: {
+        [cocoonKeys.pool]: 'default',
+        ...(snapshotClass === undefined ? {} : { [cocoonKeys.snapshotClass]: snapshotClass }),
+      },
+      tolerations: [
+        { key: 'virtual-kubelet.io/provider', operator: 'Exists' },
+        { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' },
+        { key: 'node.kubernetes.io/unreachable', operator: 'Exists', effect: 'NoExecute' },
+      ],
+      ...(node === undefined
+        ? {}
+        : {
+            affinity: {
+              nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [pin] } },
+            },
+          }),
+    },
+  };
+}
