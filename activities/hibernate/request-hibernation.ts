@@ -157,7 +157,7 @@ export function createHibernationRequestWaits(cluster: Cluster): HibernationRequ
               return { answer: { outcome: 'deleted', message: `the CocoonHibernation ${namespace}/${name} is gone` } };
             const facts = hibernationFactsOf(object);
             if (facts.desire !== desire)
-              return { answer: { outcome: 'changed', message: `somebody wants the opposite: ${facts.desire}` } };
+              return { answer: { outcome: 'superseded', message: `somebody wants the opposite: ${facts.desire}` } };
             const phase = facts.observedGeneration < generation ? undefined : phaseOf(facts);
             if (phase === reached[desire])
               return { answer: { outcome: phase, message: `the VM of ${namespace}/${name} is ${phase}` } };

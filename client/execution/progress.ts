@@ -18,7 +18,7 @@ export function progressLines(
     }
     // Ages change all the time; the line is worth another only when what it tells does.
     const mark = status.waitingFor === undefined ? '' : `${status.reason ?? ''} ${status.deadline ?? ''}`;
-    if (mark !== '' && mark !== waitedFor) session.note(`${name}: ${waitingText(session, status) ?? ''}`);
+    if (mark !== '' && mark !== waitedFor) session.note(`${name}: waiting ${waitingText(session, status) ?? ''}`);
     waitedFor = mark;
   };
 }
@@ -34,7 +34,7 @@ export function waitingText(
   const from = since === undefined ? '' : ` since ${shown(since)}`;
   const command = next?.find((line) => /\b(?:retry|abort|cancel|retarget|wake|hibernate)\b/.test(line));
   const what = [reason, message].filter((part) => part !== undefined && part !== '').join(': ');
-  return `waiting for ${waitingWords[waitingFor]} (${what})${from}, ${until}${command === undefined ? '' : `; ends with: ${command}`}`;
+  return `for ${waitingWords[waitingFor]} (${what})${from}, ${until}${command === undefined ? '' : `; ends with: ${command}`}`;
 }
 
 const waitingWords: Readonly<Record<NonNullable<OperationStatus['waitingFor']>, string>> = {

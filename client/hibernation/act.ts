@@ -153,7 +153,7 @@ const exitsOfResult: Readonly<Record<RequestHibernationResult['outcome'], ExitCo
   'would-create': exitCodes.ok.code,
   'would-change': exitCodes.ok.code,
   Failed: exitCodes.failed.code,
-  changed: exitCodes.cancelled.code,
+  superseded: exitCodes.cancelled.code,
   deleted: exitCodes.cancelled.code,
 };
 

@@ -59,7 +59,9 @@ function textOf(session: Session, item: HibernationItem): string {
     `${namespace}/${pod}: ${headline(item)}`,
     ...(isOpen ? [line('wait', `vmflow ${verb} pod/${pod} -n ${namespace} --wait`)] : []),
     ...(isOpen || result === 'Hibernated' ? [line('undo', `vmflow ${undo} pod/${pod} -n ${namespace}`)] : []),
-    ...(link === undefined || result.startsWith('would-') ? [] : [line('link', session.showLink(link))]),
+    ...(link === undefined || result === 'already-so' || result.startsWith('would-')
+      ? []
+      : [line('link', session.showLink(link))]),
     '',
   ].join('\n');
 }
@@ -85,7 +87,7 @@ function headline({ desire, result, phase, message = '' }: HibernationItem): str
     case 'reached':
       return `${desire}: reached`;
     case 'changed':
-      return message === '' ? `${desire} requested${before}` : `${result}: ${message}`;
+      return `${desire} requested${before}`;
     default:
       return message === '' ? result : `${result}: ${message}`;
   }

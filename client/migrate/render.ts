@@ -1,9 +1,11 @@
+import type { ConflictOption } from '../../workflows/contracts/conflict.ts';
 import { waitingText } from '../execution/progress.ts';
 import { sinceText } from '../op/render.ts';
 import type { Paint } from '../output/colors.ts';
 import { labelled } from '../output/error.ts';
 import { renderSteps } from '../output/steps.ts';
 import type { Session } from '../session.ts';
+import type { SetRef } from '../set/find.ts';
 import { handoverLines, handoverOf } from './handover.ts';
 import type { MigrationView } from './view.ts';
 
@@ -65,15 +67,21 @@ function slotText({ slot, queued }: MigrationView): string | undefined {
 
 function conflictLines({ conflict, namespace, set }: MigrationView, line: Line): string[] {
   if (conflict === undefined) return [];
-  const width = Math.max(0, ...conflict.options.map(({ decision }) => decision.length));
   return [
     ...line('reason', `${conflict.code}: ${conflict.what}`),
     ...line('wanted', conflict.expected),
     ...line('found', conflict.found),
-    ...conflict.options.flatMap(({ decision, effect }, place) =>
-      line(place === 0 ? 'options' : '', `vmflow migrate ${decision.padEnd(width)} ${set} -n ${namespace}   ${effect}`),
+    ...optionTexts(conflict.options, { namespace, name: set }).flatMap((text, place) =>
+      line(place === 0 ? 'options' : '', text),
     ),
   ];
+}
+
+/** Each way out as a command, and what it does. */
+export function optionTexts(options: readonly ConflictOption[], { namespace, name }: SetRef): string[] {
+  const commands = options.map(({ decision }) => `vmflow migrate ${decision} ${name} -n ${namespace}`);
+  const width = Math.max(0, ...commands.map((command) => command.length));
+  return options.map(({ effect }, place) => `${(commands[place] ?? '').padEnd(width)}   ${effect}`);
 }
 
 /** Commands to paste: the workflow's own, else those that always work. */

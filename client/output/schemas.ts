@@ -337,6 +337,7 @@ const bodies = {
           'Hibernated',
           'Active',
           'Failed',
+          'superseded',
           'deleted',
           'refused',
           'reached',

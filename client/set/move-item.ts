@@ -3,6 +3,7 @@ import type { ConflictOption } from '../../workflows/contracts/conflict.ts';
 import type { WaitEnd } from '../execution/wait.ts';
 import { exitCodes, type ExitCode } from '../exit-codes.ts';
 import { handoverLines, handoverOf, pauseText, type Handover } from '../migrate/handover.ts';
+import { optionTexts } from '../migrate/render.ts';
 import { omit } from '../objects.ts';
 import { labelled } from '../output/error.ts';
 import type { Column } from '../output/table.ts';
@@ -115,9 +116,7 @@ function textOf(session: Session, item: MoveItem): string {
   return [
     `${namespace}/${set}: ${headline(item)}`,
     ...(handover === undefined ? [] : handoverLines(handover, item, session.paint)),
-    ...options.map(({ decision, effect }, place) =>
-      line(place === 0 ? 'options' : '', `vmflow migrate ${decision} ${where}   ${effect}`),
-    ),
+    ...optionTexts(options, { namespace, name: set }).map((text, place) => line(place === 0 ? 'options' : '', text)),
     ...(isOpen ? [line('watch', `vmflow set watch ${where}`)] : []),
     ...(link === undefined || result === 'would-migrate' || result === 'already-there'
       ? []

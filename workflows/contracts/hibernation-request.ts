@@ -32,10 +32,10 @@ export type HibernationAnswer =
   | { readonly outcome: 'already-so'; readonly phase?: HibernationPhase }
   | { readonly outcome: 'would-create' | 'would-change'; readonly phase?: HibernationPhase };
 
-/** `changed`: somebody wants the opposite meanwhile. `deleted`: the object is gone. */
+/** `superseded`: somebody wants the opposite meanwhile. `deleted`: the object is gone. */
 export interface RequestHibernationResult {
   readonly outcome:
-    'Hibernated' | 'Active' | 'Failed' | 'changed' | 'deleted' | 'already-so' | 'would-create' | 'would-change';
+    'Hibernated' | 'Active' | 'Failed' | 'superseded' | 'deleted' | 'already-so' | 'would-create' | 'would-change';
   readonly message: string;
 }
 

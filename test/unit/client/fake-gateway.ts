@@ -22,6 +22,8 @@ export class FakeGateway implements Gateway {
   /** The same for one workflow id. */
   statusOf: Record<string, unknown> = {};
   outcomeOf: ExecutionOutcome = {};
+  /** The same for one workflow id. */
+  outcomesOf: Record<string, ExecutionOutcome> = {};
   /** How executions end, by workflow id: one per wait, the last one stays. Without one a wait lasts until it is aborted. */
   ends: Record<string, (ExecutionOutcome | CliError)[]> = {};
   schedules: ScheduleView[] = [];
@@ -84,8 +86,8 @@ export class FakeGateway implements Gateway {
     return Promise.resolve(this.inputOf);
   }
 
-  outcome(): Promise<ExecutionOutcome> {
-    return Promise.resolve(this.outcomeOf);
+  outcome({ workflowId }: ExecutionRef): Promise<ExecutionOutcome> {
+    return Promise.resolve(this.outcomesOf[workflowId] ?? this.outcomeOf);
   }
 
   awaitEnd({ workflowId }: Pick<ExecutionRef, 'workflowId'>, signal: AbortSignal): Promise<ExecutionOutcome> {
