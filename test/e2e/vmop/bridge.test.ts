@@ -81,13 +81,18 @@ describe('operations through the bridge', () => {
   test('vmop/A37 the end of an operation frees its VM at once, two hundred times', patience, async () => {
     const scenario = await rig.scenario();
     const vms = Array.from({ length: 20 }, (_, i) => `vm-${i}`);
+    // The tests after this one are not to run beside what is left of it.
+    let hasFailed = false;
     await Promise.all(
       vms.map(async (vm) => {
         await scenario.vm(vm, { runPolicy: 'Manual', timeoutMs: 120_000 });
         for (let round = 0; round < 200 / vms.length; round += 1)
           for (const type of ['Start', 'Stop'] as const) {
+            if (hasFailed) return;
             const operation = await create(scenario, type, vm, { name: `${vm}-${type.toLowerCase()}-${round}` });
-            assert.equal(await operation.ends(120_000), 'Completed/OperationCompleted');
+            const end = await operation.ends(300_000).catch(String);
+            hasFailed ||= end !== 'Completed/OperationCompleted';
+            assert.equal(end, 'Completed/OperationCompleted');
           }
       }),
     );
