@@ -32,7 +32,7 @@ export function createChangeSet(deps: HibernateDeps): CocoonSetActivities['chang
     });
     return {
       ...applied,
-      seen: seen(deps, (await lookAtSet(deps, { ...turn, probe: true })).look),
+      seen: seen(deps, (await lookAtSet(deps, turn)).look),
     } satisfies Applied & {
       seen: unknown;
     };

@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import type { MigrationActivities } from '../../workflows/contracts/activities.ts';
 import { searchKeys } from '../../workflows/contracts/attributes.ts';
-import type { CocoonSetInput, SetName } from '../../workflows/contracts/hibernate.ts';
+import type { CocoonSetInput, CocoonSetPoke, SetName } from '../../workflows/contracts/hibernate.ts';
 import { cocoonSetId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import { controlQueueOf } from '../../workflows/contracts/task-queues.ts';
@@ -40,14 +40,19 @@ export function createSetTarget(deps: HibernateDeps): MigrationActivities['setTa
 const longestAttribute = 255;
 
 /** Makes the workflow of a set look at it again, and starts it where it isn't running. */
-export async function wakeSet(temporal: Client, taskQueue: string, { namespace, name }: SetName): Promise<void> {
+export async function wakeSet(
+  temporal: Client,
+  taskQueue: string,
+  { namespace, name }: SetName,
+  poke: CocoonSetPoke = {},
+): Promise<void> {
   const input: CocoonSetInput = { namespace, name };
-  await temporal.workflow.signalWithStart('cocoonSet', {
+  await temporal.workflow.signalWithStart<(input: CocoonSetInput) => Promise<void>, [CocoonSetPoke]>('cocoonSet', {
     taskQueue,
     workflowId: cocoonSetId(namespace, name),
     args: [input],
     signal: messages.poke,
-    signalArgs: [],
+    signalArgs: [poke],
     staticSummary: cutToBytes(`CocoonSet ${namespace}/${name}`, 200),
     typedSearchAttributes: [
       { key: searchKeys.kind, value: 'cocoon-set' },

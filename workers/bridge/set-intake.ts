@@ -22,15 +22,20 @@ export interface SetIntakeOptions {
   readonly backoff?: { readonly shortestMs: number; readonly longestMs: number };
 }
 
+/** From the least to the most. `if-lost`: wake it only when no workflow is open. `probe`: see `SetWork`. */
+const dues = ['if-lost', 'wake', 'probe'] as const;
+type Due = (typeof dues)[number];
+
 /** One set or hibernation: what was last told of it, and whether there is news. */
 interface Lane {
   readonly kind: WorkKind;
   readonly name: SetName;
   readonly backoff: Backoff;
   told: string;
+  generation: number | undefined;
   toldAt: number;
-  /** Wake it; `if-lost`: only when no workflow is open. */
-  due: 'wake' | 'if-lost' | undefined;
+  probedAt: number;
+  due: Due | undefined;
   isUnderWay: boolean;
   timer: NodeJS.Timeout | undefined;
 }
@@ -70,7 +75,8 @@ export class SetIntake {
       const object = this.#objectOf(lane);
       if (object === undefined) continue;
       if (hasWork(lane.kind, object)) this.#plan(lane, 'if-lost');
-      else if (lane.kind === 'set' && now - lane.toldAt >= (this.#options.probeMs ?? 600_000)) this.#plan(lane, 'wake');
+      else if (lane.kind === 'set' && now - lane.probedAt >= (this.#options.probeMs ?? 600_000))
+        this.#plan(lane, 'probe');
     }
   }
 
@@ -89,9 +95,11 @@ export class SetIntake {
   #see(kind: WorkKind, object: KubeObject, isGone: boolean): void {
     const lane = this.#laneOf(kind, object.metadata);
     const news = isGone ? 'gone' : fingerprintOf(kind, object);
-    if (news === lane.told) return;
+    const { generation } = object.metadata;
+    const due = news !== lane.told ? 'probe' : generation !== lane.generation ? 'wake' : undefined;
     lane.told = news;
-    this.#plan(lane, 'wake');
+    lane.generation = generation;
+    if (due !== undefined) this.#plan(lane, due);
   }
 
   /** Who is at work watches its Pods itself: only what is settled has to be told. */
@@ -123,7 +131,9 @@ export class SetIntake {
       name: { namespace, name },
       backoff: new Backoff(this.#options.backoff),
       told: '',
+      generation: undefined,
       toldAt: 0,
+      probedAt: 0,
       due: undefined,
       isUnderWay: false,
       timer: undefined,
@@ -132,8 +142,8 @@ export class SetIntake {
     return lane;
   }
 
-  #plan(lane: Lane, due: NonNullable<Lane['due']>): void {
-    lane.due = lane.due === 'wake' ? 'wake' : due;
+  #plan(lane: Lane, due: Due): void {
+    if (lane.due === undefined || dues.indexOf(due) > dues.indexOf(lane.due)) lane.due = due;
     this.#go(lane);
   }
 
@@ -159,13 +169,15 @@ export class SetIntake {
     const key = keyOf(kind, name);
     lane.due = undefined;
     lane.toldAt = Date.now();
+    const probe = due === 'probe';
     try {
-      if (due === 'wake' || !(await work.isOpen(kind, name))) await work.wake(kind, name);
+      if (due !== 'if-lost' || !(await work.isOpen(kind, name))) await work.wake(kind, name, { probe });
+      if (probe) lane.probedAt = lane.toldAt;
       lane.backoff.reset();
       if (this.#outage.worked(key)) for (const other of this.#lanes.values()) other.backoff.hurry();
       if (this.#objectOf(lane) === undefined && !hasNews(lane)) this.#lanes.delete(key);
     } catch (error) {
-      lane.due = due;
+      if (due !== undefined) this.#plan(lane, due);
       this.#outage.failed(key, `wake ${kind} ${name.namespace}/${name.name}`, error);
       lane.backoff.wait(() => this.#go(lane));
     }
@@ -183,13 +195,16 @@ function keyOf(kind: WorkKind, { namespace, name }: SetName): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-/** What somebody else may have changed. What a workflow writes itself is not among it. */
+/**
+ * What somebody else may have changed, besides the generation. What a workflow writes itself is not among it, but that it is done:
+ * it may have been wrong.
+ */
 function fingerprintOf(kind: WorkKind, { metadata, status }: KubeObject): string {
-  const { uid, generation, deletionTimestamp, annotations = {} } = metadata;
+  const { uid, deletionTimestamp, annotations = {} } = metadata;
   const isMarked = kind === 'set' && annotations[cocoonKeys.migration] !== undefined;
   const phase = status?.['phase'];
   const isSettled = phase === 'Running' || phase === 'Suspended' || phase === 'Failed';
-  return JSON.stringify([uid, generation, deletionTimestamp, kind === 'set' && isSettled ? [phase, isMarked] : []]);
+  return JSON.stringify([uid, deletionTimestamp, kind === 'set' && isSettled ? [phase, isMarked] : []]);
 }
 
 function phaseOf(status: KubeObject['status']): string {

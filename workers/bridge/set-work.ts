@@ -10,8 +10,8 @@ export type WorkKind = 'set' | 'hibernation';
 
 /** The way to the workflows of sets and hibernations. Both calls may be repeated, and fail when it isn't known that they arrived. */
 export interface SetWork {
-  /** Something has changed: look again, or begin. */
-  wake(kind: WorkKind, name: SetName): Promise<void>;
+  /** Something has changed: look again, or begin. `probe`: also for a snapshot that is left over at a settled set. */
+  wake(kind: WorkKind, name: SetName, how: { readonly probe: boolean }): Promise<void>;
   isOpen(kind: WorkKind, name: SetName): Promise<boolean>;
 }
 
@@ -22,9 +22,9 @@ const longestAttribute = 255;
 export function temporalSetWork(client: Client, taskQueue: string): SetWork {
   const inTime = <T>(call: () => Promise<T>): Promise<T> => client.withDeadline(Date.now() + answerWithinMs, call);
   return {
-    async wake(kind, name) {
+    async wake(kind, name, how) {
       await inTime(() =>
-        kind === 'set' ? wakeSet(client, taskQueue, name) : wakeHibernation(client, taskQueue, name),
+        kind === 'set' ? wakeSet(client, taskQueue, name, how) : wakeHibernation(client, taskQueue, name),
       );
     },
     async isOpen(kind, { namespace, name }) {

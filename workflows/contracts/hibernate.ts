@@ -113,6 +113,12 @@ export interface CocoonSetInput extends SetName {
   };
 }
 
+/** Body of the signal `poke` to a `cocoonSet`; may be absent. */
+export interface CocoonSetPoke {
+  /** Ask the registry once also where everything looks settled: a snapshot may be left over. */
+  readonly probe?: boolean;
+}
+
 export interface CocoonSetStatus extends OperationStatus {
   readonly set: SetName & { readonly uid?: string };
   readonly phase?: SetPhase;

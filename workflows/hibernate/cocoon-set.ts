@@ -18,6 +18,7 @@ import type { CocoonSetActivities, HibernateWaits, Seen, SetTurn } from '../cont
 import { searchKeys } from '../contracts/attributes.ts';
 import type {
   CocoonSetInput,
+  CocoonSetPoke,
   CocoonSetStatus,
   LossAcknowledgement,
   MigrateMainInput,
@@ -59,6 +60,8 @@ class CocoonSet {
   #setUid: string | undefined;
   #seen: Seen<SetLook> | undefined;
   #isPoked = false;
+  /** The next look asks the registry also if the set looks settled. */
+  #isProbeDue = false;
   #hasClosed = false;
   #acknowledgedLoss: string | undefined;
   #waiting: CancellationScope | undefined;
@@ -72,7 +75,14 @@ class CocoonSet {
     setHandler(defineQuery<CocoonSetStatus>(messages.status), () => this.#state.status(), {
       description: 'What the set does and waits for',
     });
-    setHandler(defineSignal(messages.poke), () => this.#poke(), { description: 'Look again now' });
+    setHandler(
+      defineSignal<[CocoonSetPoke?]>(messages.poke),
+      (body) => {
+        if (body?.probe === true) this.#isProbeDue = true;
+        this.#poke();
+      },
+      { description: 'Look again now; also for a snapshot that is left over: { probe }' },
+    );
     setHandler(
       defineSignal<[MigrationClosed]>(messages.migrationClosed),
       () => {
@@ -155,7 +165,7 @@ class CocoonSet {
 
   async #change(what: string): Promise<void> {
     const applied = await control<CocoonSetActivities>(budgets.changeSet, `${what}: ${this.#key()}`).changeSet(
-      this.#turn(true),
+      this.#turn(false),
     );
     this.#take(applied.seen);
     if (applied.outcome === 'done') {
@@ -174,7 +184,7 @@ class CocoonSet {
 
   async #settle(): Promise<boolean> {
     await control<CocoonSetActivities>(budgets.report, `show ${this.#key()}`).reportSet(this.#turn(false));
-    if (!this.#isPoked && allHandlersFinished()) return true;
+    if (!this.#isPoked && !this.#isProbeDue && allHandlersFinished()) return true;
     this.#take(await this.#look());
     return false;
   }
@@ -206,7 +216,9 @@ class CocoonSet {
   }
 
   async #look(): Promise<Seen<SetLook>> {
-    return await control<CocoonSetActivities>(budgets.look, `look at ${this.#key()}`).lookAtSet(this.#turn(true));
+    const turn = this.#turn(this.#isProbeDue);
+    this.#isProbeDue = false;
+    return await control<CocoonSetActivities>(budgets.look, `look at ${this.#key()}`).lookAtSet(turn);
   }
 
   #turn(probe: boolean): SetTurn {
