@@ -48,12 +48,20 @@ export async function migrationsOf({ scenario, namespace, name }: SetUnderTest):
   return (await workflow.count(`WorkflowId = "${migrateMainId(namespace, name)}"`)).count;
 }
 
-/** Resolves once the workflow of the set has nothing left to do at the present generation. */
+/** Longer than the bridge may hold back what it has seen. */
+const quietMs = 2_500;
+
+/** Resolves once the workflow of the set has had nothing to do for a while, at the present generation. */
 export async function isQuiet(set: SetUnderTest): Promise<void> {
-  await waitFor(`${set.name} to have nothing to do`, async () => {
-    const [object, { status }] = await Promise.all([set.read(), set.entity.describe()]);
-    return object?.status?.['observedGeneration'] === object?.metadata.generation && status.name === 'COMPLETED';
-  });
+  await waitFor(
+    `${set.name} to have nothing to do`,
+    async () => {
+      const [object, { status, closeTime }] = await Promise.all([set.read(), set.entity.describe()]);
+      const isCurrent = object?.status?.['observedGeneration'] === object?.metadata.generation;
+      return isCurrent && status.name === 'COMPLETED' && Date.now() - (closeTime?.getTime() ?? Infinity) > quietMs;
+    },
+    { intervalMs: 100 },
+  );
 }
 
 /** Of the guest, as an entry of the timeline has it. */
