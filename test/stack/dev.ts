@@ -2,17 +2,18 @@ import { join } from 'node:path';
 import type { Exit } from './processes.ts';
 import { sampleDisk, sampleOva } from './sample-ova.ts';
 import { sampleVms } from './sample-vms.ts';
+import { sampleSets } from './sample-sets.ts';
 import { startStack } from './stack.ts';
 
 /** `npm run dev`: a living installation to look at, until Ctrl-C. */
 console.error(
-  'Starting Temporal with its Web UI, a vCenter simulator, a Kubernetes API with a VM layer, workers and bridge (the first time the tools are built: about 9 minutes).',
+  'Starting Temporal with its Web UI, a vCenter simulator, Kubernetes with a VM layer and node agents, a registry, workers and bridge (the first time the tools are built: about 9 minutes).',
 );
 const stack = await startStack({ wellKnownPorts: true });
 const { bytes, origin } = await sampleDisk(join(stack.dir, 'disk'));
 const first = await sampleOva(join(stack.dir, 'ova', 'rescue-1.0.ova'), '1.0', bytes);
 const second = await sampleOva(join(stack.dir, 'ova', 'rescue-2.0.ova'), '2.0', bytes);
-const { namespace: vms } = await sampleVms(stack);
+const [{ namespace: vms }, { namespace: sets }] = await Promise.all([sampleVms(stack), sampleSets(stack)]);
 const prefix = `TEMPORAL_ADDRESS=${stack.temporal.address} VMFLOW_UI_URL=${stack.temporal.uiUrl ?? ''} npx vmflow`;
 
 console.log(`
@@ -23,6 +24,8 @@ Everything is up.
   vCenter     ${stack.vcsim.url} (simulator), called "main" by the workers
   Kubernetes  ${stack.kubernetes.url}, KUBECONFIG=${stack.kubernetes.kubeconfig('operator')}
               VMs web-1, web-2 (running), db-1 (stopped), deaf-1 (ignores a shutdown) in namespace ${vms}
+              sets shell, build, desk-1, desk-2, desk-3 on node-a in namespace ${sets}; nodes node-a, node-b, node-c
+  Registry    ${stack.registry.url}
   OVAs        ${first.path}
               ${second.path}
               (${origin})
@@ -42,6 +45,11 @@ Try, in another terminal:
   vmflow stop deaf-1 -n ${vms}; vmflow stop deaf-1 -n ${vms} --force --yes --wait
   vmflow op list -n ${vms}
 
+  vmflow set list -n ${sets}
+  vmflow move shell --to node-b -n ${sets} --wait
+  vmflow hibernate build -n ${sets} --wait; vmflow wake build -n ${sets} --wait
+  vmflow node drain node-a --max-parallel 2 --wait; vmflow node status node-a
+
 Ctrl-C ends all of it.`);
 
 const stopped = new Promise<undefined>((resolve) => {
@@ -53,6 +61,7 @@ const parts = new Map<string, Promise<Exit>>([
   ['the vCenter simulator', stack.vcsim.exited],
   ['the bridge', stack.bridge.exited],
   ['the VM layer', stack.vmLayer.exited],
+  ['the node agents', stack.nodeAgents.exited],
   ...[...stack.workers].map(([kind, worker]): [string, Promise<Exit>] => [`the ${kind} worker`, worker.exited]),
 ]);
 const ended = [...parts].map(async ([name, exited]) => {

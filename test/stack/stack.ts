@@ -10,6 +10,7 @@ import { startFaultProxy, type FaultProxy } from '../sim/fault-proxy.ts';
 import { startBridge, startWorker, type WorkerEnvironment, type WorkerKind } from '../support/workers.ts';
 import { startKubernetes, type KubernetesUnderTest } from './kubernetes.ts';
 import { freePort, startProcess, type SupervisedProcess } from './processes.ts';
+import { startRegistry, type RegistryUnderTest } from './registry.ts';
 import { startTemporal, type TemporalServer } from './temporal.ts';
 import { startVcsim, type Vcsim } from './vcsim.ts';
 
@@ -20,13 +21,16 @@ export interface StackOptions {
   readonly proxied?: boolean;
 }
 
-/** The whole installation on one machine: Temporal with Web UI, a vCenter simulator, a Kubernetes API, workers and bridge. */
+/** The whole installation on one machine: Temporal with Web UI, a vCenter simulator, Kubernetes, a registry, workers, bridge. */
 export interface Stack {
   readonly temporal: TemporalServer;
   readonly vcsim: Vcsim;
   readonly kubernetes: KubernetesUnderTest;
   /** Plays KubeVirt and the controller of VMs on the Kubernetes API. */
   readonly vmLayer: SupervisedProcess;
+  /** Play the agents of nodes node-a, node-b, node-c. */
+  readonly nodeAgents: SupervisedProcess;
+  readonly registry: RegistryUnderTest;
   readonly bridge: SupervisedProcess;
   readonly proxy?: FaultProxy;
   readonly workers: ReadonlyMap<WorkerKind, SupervisedProcess>;
@@ -44,10 +48,11 @@ export async function startStack({ wellKnownPorts, proxied = false }: StackOptio
   await mkdir(join(dir, 'ova'));
   const port = wellKnownPorts ? await preferred(7233) : await freePort();
   const uiPort = wellKnownPorts ? await preferred(8233) : await freePort();
-  const [temporal, vcsim, kubernetes] = await Promise.all([
+  const [temporal, vcsim, kubernetes, registry] = await Promise.all([
     startTemporal({ ui: true, port, uiPort, dbFile: join(dir, 'temporal.db') }),
     startVcsim({ password, inventory: { vm: 2 } }),
-    startKubernetes(),
+    startKubernetes({ scheduler: true }),
+    startRegistry(),
   ]);
   const proxy = proxied ? await startFaultProxy({ target: vcsim.url }) : undefined;
   const configPath = join(dir, 'vmflow.yaml');
@@ -59,6 +64,8 @@ export async function startStack({ wellKnownPorts, proxied = false }: StackOptio
     stringify({
       ...configFor({ user: vcsim.username, ...(proxy ?? vcsim) }, secret, join(dir, 'cache')),
       cluster: { kubeconfig: kubernetes.kubeconfig('vmflow') },
+      registries: { snapshots: { url: registry.url, allowPlainHttp: true } },
+      migrations: { priorityClass: 'vmflow-vm' },
       webhook: { listen: `127.0.0.1:${webhookPort}`, url: `https://127.0.0.1:${webhookPort}/admit` },
     }),
   );
@@ -74,11 +81,12 @@ export async function startStack({ wellKnownPorts, proxied = false }: StackOptio
     workers.set(kind, worker);
     return worker;
   };
-  const [, , bridge, vmLayer] = await Promise.all([
+  const [, , bridge, vmLayer, nodeAgents] = await Promise.all([
     start('control'),
     start('transfer'),
     startBridge(ours),
     startVmLayer(kubernetes),
+    startNodeAgents(kubernetes, registry),
   ]);
   await setUp(temporal);
   return {
@@ -86,6 +94,8 @@ export async function startStack({ wellKnownPorts, proxied = false }: StackOptio
     vcsim,
     kubernetes,
     vmLayer,
+    nodeAgents,
+    registry,
     bridge,
     ...(proxy === undefined ? {} : { proxy }),
     workers,
@@ -98,9 +108,10 @@ export async function startStack({ wellKnownPorts, proxied = false }: StackOptio
     },
     startWorker: start,
     async stop() {
-      await Promise.all([...workers.values(), bridge, vmLayer].map((worker) => worker.stop(5_000)));
+      await Promise.all([...workers.values(), bridge, vmLayer, nodeAgents].map((worker) => worker.stop(5_000)));
       await proxy?.stop();
       await kubernetes.stop();
+      await registry.stop();
       await vcsim.stop();
       await temporal.stop();
       await rm(dir, { recursive: true, force: true });
@@ -142,6 +153,23 @@ async function startVmLayer(kubernetes: KubernetesUnderTest): Promise<Supervised
       VM_LAYER_MIGRATION_DELAY: '1s',
     },
     ready: (line) => line.includes('VM layer ready'),
+  });
+}
+
+async function startNodeAgents(
+  kubernetes: KubernetesUnderTest,
+  registry: RegistryUnderTest,
+): Promise<SupervisedProcess> {
+  return await startProcess({
+    name: 'The node agents',
+    command: process.execPath,
+    args: [fileURLToPath(new URL('../sim/node-agent/main.ts', import.meta.url))],
+    env: {
+      ...process.env,
+      KUBECONFIG: kubernetes.kubeconfig('nodeAgent'),
+      NODE_AGENT_REGISTRY: registry.url,
+    },
+    ready: (line) => line.includes('Node agents ready'),
   });
 }
 

@@ -35,6 +35,8 @@ export interface TemporalServer {
   kill(): Promise<void>;
   /** Starts it again on the same port with the same state, ending it first where it runs. */
   restart(): Promise<void>;
+  /** As `restart`, but everything it knew is lost. */
+  wipe(): Promise<void>;
 }
 
 export const namespace = 'vmflow';
@@ -73,6 +75,10 @@ export async function startTemporal(options: TemporalOptions = {}): Promise<Temp
     });
 
   let server = await withRetries(start);
+  const keptIn = (): string => {
+    if (typeof dbFile === 'string') return dbFile;
+    throw new Error('This Temporal server keeps nothing: start it with a dbFile to restart it.');
+  };
   return {
     address: `127.0.0.1:${port}`,
     ...(uiPort === undefined ? {} : { uiUrl: `http://127.0.0.1:${uiPort}` }),
@@ -85,9 +91,14 @@ export async function startTemporal(options: TemporalOptions = {}): Promise<Temp
       if (dir !== undefined) await rm(dir, { recursive: true, force: true });
     },
     async restart() {
-      if (dbFile === undefined)
-        throw new Error('This Temporal server keeps nothing: start it with a dbFile to restart it.');
+      keptIn();
       await server.stop();
+      server = await withRetries(start);
+    },
+    async wipe() {
+      const file = keptIn();
+      await server.kill();
+      await Promise.all(['', '-wal', '-shm', '-journal'].map((end) => rm(`${file}${end}`, { force: true })));
       server = await withRetries(start);
     },
   };
