@@ -1,5 +1,5 @@
 import type { SetEvent } from '../../workflows/domain/hibernate/step.ts';
-import { recordEvent } from '../kubernetes/events.ts';
+import { recordEvent, recordLasting } from '../kubernetes/events.ts';
 import type { KubeObject } from '../kubernetes/port.ts';
 import type { HibernateDeps } from './deps.ts';
 
@@ -35,10 +35,7 @@ export async function tell(deps: HibernateDeps, set: KubeObject, event: SetEvent
 /** Warns of what a set waits for, now and then as long as it lasts. */
 export async function warn(deps: HibernateDeps, set: KubeObject, reason: string, message: string): Promise<void> {
   const { uid, generation = 0 } = set.metadata;
-  const period = Math.floor(Date.now() / deps.settings.eventRepeatMs);
-  await recordEvent(deps.cluster, set, 'CocoonSet', `${uid}/${generation}/${period}`, {
-    type: 'Warning',
-    reason,
-    message,
-  });
+  const text = { type: 'Warning', reason, message } as const;
+  const { eventRepeatMs } = deps.settings;
+  await recordLasting(deps.cluster, set, 'CocoonSet', `${uid}/${generation}/lasting`, text, eventRepeatMs);
 }

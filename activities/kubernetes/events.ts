@@ -20,12 +20,50 @@ export async function recordEvent(
   about: KubeObject,
   kind: string,
   key: string,
-  { type, reason, message }: EventText,
+  text: EventText,
 ): Promise<void> {
+  const { namespace } = about.metadata;
+  await forgiven(() => cluster.create(resources.event, namespace, eventOf(about, kind, key, text)));
+}
+
+/** As `recordEvent`, for what lasts: a repeat is counted, with its newest message, but only so long after the last time. */
+export async function recordLasting(
+  cluster: Cluster,
+  about: KubeObject,
+  kind: string,
+  key: string,
+  text: EventText,
+  repeatMs: number,
+): Promise<void> {
+  const { namespace } = about.metadata;
+  const event = eventOf(about, kind, key, text);
+  const { name } = event.metadata;
+  if (await forgiven(() => cluster.create(resources.event, namespace, event))) return;
+  await forgiven(async () => {
+    // We may change events, not read them: a patch of nothing answers what is there.
+    const told = (await cluster.patch(resources.event, namespace, name, [])) as {
+      lastTimestamp?: string;
+      count?: number;
+    };
+    const { lastTimestamp = '', count = 1 } = told;
+    if (Date.now() - Date.parse(lastTimestamp) < repeatMs + timestampStepMs) return;
+    await cluster.patch(resources.event, namespace, name, [
+      { op: 'test', path: '/lastTimestamp', value: lastTimestamp },
+      { op: 'add', path: '/lastTimestamp', value: event.lastTimestamp },
+      { op: 'add', path: '/count', value: count + 1 },
+      { op: 'add', path: '/message', value: event.message },
+    ]);
+  });
+}
+
+/** The API keeps whole seconds of an event's times. */
+const timestampStepMs = 1_000;
+
+function eventOf(about: KubeObject, kind: string, key: string, { type, reason, message }: EventText) {
   const { namespace, name, uid } = about.metadata;
   const id = createHash('sha256').update(`${key} ${reason} ${uid}`).digest('hex').slice(0, 16);
   const now = new Date().toISOString();
-  const body = {
+  return {
     metadata: { name: `${name.slice(0, 230)}.${id}`, namespace },
     involvedObject: { apiVersion: about.apiVersion, kind, namespace, name, uid },
     type,
@@ -37,11 +75,24 @@ export async function recordEvent(
     source: { component: 'vmflow' },
     reportingComponent: 'vmflow',
   };
+}
+
+/** Answers whether it was done. */
+async function forgiven(write: () => Promise<unknown>): Promise<boolean> {
   try {
-    await cluster.create(resources.event, namespace, body);
+    await write();
+    return true;
   } catch (err) {
     if (!(err instanceof ClusterError) || !forgivable.includes(err.reason)) throw err;
+    return false;
   }
 }
 
-const forgivable: readonly ClusterError['reason'][] = ['AlreadyExists', 'Forbidden', 'Invalid', 'NotFound', 'Other'];
+const forgivable: readonly ClusterError['reason'][] = [
+  'AlreadyExists',
+  'Conflict',
+  'Forbidden',
+  'Invalid',
+  'NotFound',
+  'Other',
+];
