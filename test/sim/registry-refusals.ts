@@ -29,6 +29,19 @@ export function refusals(
       (repository === undefined || callOf(request.verb, request.path).repository === repository) &&
       (whose === 'everybody' || isAgents(request) === (whose === 'agents')),
   });
+  /** Until it is removed: calls that wait then are passed on, unless their client is gone. */
+  function hang(when: When): RuleHandle {
+    let open: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    const handle = addRule({ ...when, action: 'hold', at: 'call', pass: () => gate });
+    return {
+      fired: () => handle.fired(),
+      remove() {
+        handle.remove();
+        open();
+      },
+    };
+  }
   return {
     /** R1: reads fail. */
     readsFail: (whom: Whom = {}, status = 503): RuleHandle => {
@@ -37,11 +50,7 @@ export function refusals(
     },
     /** R1: reads get no answer before the client gives up. */
     readsHang: (whom: Whom = {}): RuleHandle =>
-      together(
-        ['get manifests', 'head manifests', 'get base'].map((method) =>
-          addRule({ ...meant(method, whom), action: 'delay', delayMs: 3_600_000 }),
-        ),
-      ),
+      together(['get manifests', 'head manifests', 'get base'].map((method) => hang(meant(method, whom)))),
     /** R2: nobody may delete. */
     deleteForbidden: (whom: Whom = {}): RuleHandle => refuse(meant('delete', whom), 403, 'DENIED'),
     /** R3: deletion isn't supported. */

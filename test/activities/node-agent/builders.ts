@@ -66,13 +66,17 @@ export async function startAgentRig(settings: Partial<AgentSettings> = {}): Prom
 }
 
 export interface PodChoice {
+  /** Pinned to it. */
   readonly node?: string;
+  /** Bound to it, past the scheduler. */
+  readonly boundTo?: string;
   readonly restore?: boolean;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly image?: string;
   readonly owner?: string;
   readonly role?: string;
   readonly snapshotClass?: string;
+  readonly storage?: string;
 }
 
 /** One set's main VM and its Pod, made by hand. */
@@ -133,7 +137,18 @@ export const hibernate = { [cocoonKeys.hibernate]: 'true' };
 export const wake = { [cocoonKeys.hibernate]: undefined };
 
 function podBody(set: string, vm: string, choice: PodChoice): object {
-  const { node, restore, annotations, image = 'base:1', owner = '', role = 'main', snapshotClass } = choice;
+  const {
+    node,
+    boundTo,
+    restore,
+    annotations,
+    image = 'base:1',
+    owner = '',
+    role = 'main',
+    snapshotClass,
+    storage,
+  } = choice;
+  const disk = storage === undefined ? {} : { 'ephemeral-storage': storage };
   const pin = { matchExpressions: [{ key: cocoonKeys.hostname, operator: 'In', values: [node] }] };
   return {
     metadata: {
@@ -155,7 +170,8 @@ function podBody(set: string, vm: string, choice: PodChoice): object {
     },
     spec: {
       terminationGracePeriodSeconds: 1,
-      containers: [{ name: 'agent', image: 'none' }],
+      ...(boundTo === undefined ? {} : { nodeName: boundTo }),
+      containers: [{ name: 'agent', image: 'none', resources: { requests: disk, limits: disk } }],
       nodeSelector: {
         [cocoonKeys.pool]: 'default',
         ...(snapshotClass === undefined ? {} : { [cocoonKeys.snapshotClass]: snapshotClass }),

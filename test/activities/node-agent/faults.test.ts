@@ -133,6 +133,32 @@ describe('while it hibernates a VM, an agent', () => {
     await one.ready();
   });
 
+  test('that tries in vain often enough waits for a change of the Pod', async () => {
+    const one = await running('tired');
+    rig.agents.configure({ retries: 2, retryMaxMs: 20 });
+    const handle = rig.agents.faults.set('saveFails', { vm: one.vm, times: Infinity });
+    await one.note(hibernate);
+    await waitFor('the last try', () => handle.struck() === 3);
+    await stays('given up', () => handle.struck() === 3, 200);
+    handle.clear();
+    await one.note({ [cocoonKeys.generation]: '2' });
+    await one.asleep();
+    rig.agents.configure({ retries: 20, retryMaxMs: 200 });
+  });
+
+  test('that holds the guest paused meanwhile loses nothing of what that does', async () => {
+    const one = await running('held');
+    rig.agents.configure({ holdPaused: true });
+    rig.agents.faults.set('removalDelay', { vm: one.vm, delayMs: 300 });
+    await one.note(hibernate);
+    await one.asleep();
+    rig.agents.configure({ holdPaused: false });
+    const [put] = rig.agents.timeline.entries({ what: 'tag-put', vm: one.vm });
+    const [stop] = rig.agents.timeline.entries({ what: 'vm-stopped', vm: one.vm });
+    assert.ok(put?.what === 'tag-put' && stop?.what === 'vm-stopped');
+    assert.equal(put.counter, stop.counter);
+  });
+
   test('with a Mac refuses for good and leaves it running', async () => {
     const one = await running('mac', { [cocoonKeys.os]: 'macos' });
     await one.note(hibernate);
@@ -208,8 +234,14 @@ describe('while it brings a VM up, an agent', () => {
     await nameless.create({ node: 'node-a', annotations: { [cocoonKeys.vmName]: '' } });
     const pod = await nameless.until('failed', ({ lifecycle }) => lifecycle === 'failed');
     assert.match(pod.lifecycleMessage, /has no VM name/);
-    await nameless.remove();
-    await nameless.untilGone();
+    const picky = oneVm(rig, 'picky');
+    await picky.create({ boundTo: 'node-a', snapshotClass: 'zen4' });
+    assert.match((await picky.until('failed', ({ lifecycle }) => lifecycle === 'failed')).lifecycleMessage, /zen4/);
+    for (const one of [nameless, picky]) {
+      assert.deepEqual(idsOf(one.vm), []);
+      await one.remove();
+      await one.untilGone();
+    }
   });
 
   test('leaves a VM alone that somebody else manages', async () => {
@@ -294,6 +326,17 @@ describe('a node', () => {
     await later.create({ node: 'node-a' });
     await later.ready();
     await later.untilGone();
+  });
+
+  test('is silent while its annotation says so', async () => {
+    const note = (value: string | null): Promise<unknown> => {
+      const body = { metadata: { annotations: { 'test/agent-silent': value } } };
+      return rig.kubernetes.admin.send('PATCH', '/api/v1/nodes/node-b', body, 'application/merge-patch+json');
+    };
+    await note('true');
+    await waitFor('silence', async () => JSON.stringify(await readiness('node-b')) === '["Unknown",true]');
+    await note(null);
+    await waitFor('a sign of life', async () => JSON.stringify(await readiness('node-b')) === '["True",false]');
   });
 
   test('and a Pod can say by annotations what goes wrong', async () => {

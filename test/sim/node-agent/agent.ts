@@ -101,7 +101,7 @@ export async function runAgent(cluster: Cluster, work: AgentWork): Promise<void>
     queue.look(keyOf(object.metadata));
   });
   host.onDeath((id) => {
-    for (const [key, { vmId }] of tracked) if (vmId === id && !life.isOver) queue.look(key);
+    for (const [key, { vmId }] of tracked) if (vmId === id && !life.isOver) queue.look(key, true);
   });
   for (const key of new Set([
     ...tracked.keys(),

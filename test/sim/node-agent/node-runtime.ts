@@ -42,7 +42,12 @@ export function createNodeRuntime(deps: RuntimeDeps): NodeRuntime {
   const { node } = host;
   let life: Life | undefined;
   let isSilencedByNote = false;
-  const kill = (): void => life?.end();
+  /** Counts what others decide about the agent: who waits sees whether it still has a say. */
+  let decisions = 0;
+  const kill = (): void => {
+    decisions += 1;
+    life?.end();
+  };
 
   async function start(): Promise<void> {
     kill();
@@ -53,11 +58,32 @@ export function createNodeRuntime(deps: RuntimeDeps): NodeRuntime {
     await runAgent(cluster, workOf(own));
   }
 
+  /** However long the API server or the registry is away, unless somebody else decides about the agent meanwhile. */
+  async function startAtLast(): Promise<void> {
+    for (;;) {
+      const started = start();
+      const own = decisions;
+      try {
+        await started;
+        return;
+      } catch (error) {
+        if (own !== decisions) return;
+        onFailure(error as Error);
+      }
+      await sleep(settings.retryMaxMs, undefined, { ref: false });
+      if (own !== decisions) return;
+    }
+  }
+
   function workOf(own: Life) {
     const write = createPodWriter(cluster, own, node);
     const restartLater = (restartAfterMs: number): void => {
       own.end();
-      if (restartAfterMs > 0) setTimeout(() => void start().catch(onFailure), restartAfterMs).unref();
+      const now = decisions;
+      const again = (): void => {
+        if (now === decisions) void startAtLast();
+      };
+      if (restartAfterMs > 0) setTimeout(again, restartAfterMs).unref();
     };
     return {
       ...deps,

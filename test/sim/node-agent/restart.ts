@@ -48,7 +48,7 @@ async function recallAsleep(work: AgentWork, tracked: Tracked): Promise<void> {
   const { pod } = tracked;
   if (pod.vmId !== '' || pod.ip !== '') await clearId(work, tracked);
   tracked.stage = 'asleep';
-  tracked.isTold = pod.lifecycle === 'hibernated' || !(await hasSnapshot(work, pod.vmName));
+  tracked.isTold = pod.lifecycle === 'hibernated' ? !pod.containerRunning : !(await hasSnapshot(work, pod.vmName));
 }
 
 /** Asks until the registry answers: before that nothing can be said about the VM. */
