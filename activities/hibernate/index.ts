@@ -5,6 +5,7 @@ import type {
   HibernationActivities,
   MigrationActivities,
 } from '../../workflows/contracts/activities.ts';
+import { whileBeating } from '../heartbeat.ts';
 import { createAwaitMigrated } from './await-migrated.ts';
 import { createChangeSet, createReportSet } from './change-set.ts';
 import { seen, type HibernateDeps } from './deps.ts';
@@ -24,7 +25,7 @@ export type HibernateActivities = MigrationActivities & CocoonSetActivities & Hi
 
 /** The activities of sets of VMs, the migrations of their main VMs, hibernations and drains. */
 export function createHibernateActivities(deps: HibernateDeps): HibernateActivities {
-  return {
+  return beating<HibernateActivities>({
     observeSet: async ({ probe, ...scope }) => seen(deps, observationOf(await observe(deps, scope, probe))),
     stampPod: createTurn(deps, ['stampPod']),
     keepRecord: createTurn(deps, ['writeRecord', 'setPhase']),
@@ -46,7 +47,22 @@ export function createHibernateActivities(deps: HibernateDeps): HibernateActivit
     beginDrain: createBeginDrain(deps),
     lookAtDrain: createLookAtDrain(deps),
     cordon: createCordon(deps),
-  };
+  });
+}
+
+/** Each shows that it is at work, so that the death of its worker is noticed soon. */
+function beating<T extends object>(activities: T): T {
+  const entries = Object.entries(activities as Readonly<Record<string, (input: unknown) => Promise<unknown>>>);
+  return Object.fromEntries(
+    entries.map(([name, work]) => [
+      name,
+      (input: unknown) =>
+        whileBeating(
+          () => ({ doing: name }),
+          () => work(input),
+        ),
+    ]),
+  ) as T;
 }
 
 /** Those that wait. */

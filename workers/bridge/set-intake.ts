@@ -1,7 +1,8 @@
 import pLimit from 'p-limit';
-import { hibernationFactsOf } from '../../activities/hibernate/facts.ts';
+import { hibernationFactsOf, podFactsOf, setFactsOf } from '../../activities/hibernate/facts.ts';
 import type { KubeObject, ResourceWatch } from '../../activities/kubernetes/port.ts';
 import { cocoonKeys, type SetName } from '../../workflows/contracts/hibernate.ts';
+import { podNameOf } from '../../workflows/domain/hibernate/names.ts';
 import type { WorkerLog } from '../log.ts';
 import { Backoff } from './backoff.ts';
 import { Outage } from './outage.ts';
@@ -74,7 +75,7 @@ export class SetIntake {
     for (const lane of this.#lanes.values()) {
       const object = this.#objectOf(lane);
       if (object === undefined) continue;
-      if (hasWork(lane.kind, object)) this.#plan(lane, 'if-lost');
+      if (this.#hasWork(lane.kind, object)) this.#plan(lane, 'if-lost');
       else if (lane.kind === 'set' && now - lane.probedAt >= (this.#options.probeMs ?? 600_000))
         this.#plan(lane, 'probe');
     }
@@ -114,7 +115,20 @@ export class SetIntake {
     const lane = this.#lanes.get(keyOf(kind, { namespace, name }));
     const object = lane === undefined ? undefined : this.#objectOf(lane);
     if (lane === undefined || object === undefined) return;
-    this.#plan(lane, hasWork(kind, object) ? 'if-lost' : 'wake');
+    this.#plan(lane, this.#hasWork(kind, object) ? 'if-lost' : 'wake');
+  }
+
+  /** Its workflow should be open: it doesn't say that it is done, or its main Pod isn't what it asks for. */
+  #hasWork(kind: WorkKind, object: KubeObject): boolean {
+    if (saysWork(kind, object)) return true;
+    if (kind === 'hibernation') return false;
+    const { namespace, name, uid } = object.metadata;
+    const found = this.#options.pods.get(namespace, podNameOf(name, 0));
+    const pod = found === undefined ? undefined : podFactsOf(found, uid);
+    const { suspend, nodeName, generation } = setFactsOf(object, []);
+    if (pod === undefined || !pod.owned) return true;
+    const isThere = nodeName === '' || nodeName === pod.nodeName;
+    return !isThere || pod.stamp !== generation || pod.hibernate !== suspend;
   }
 
   #objectOf({ kind, name }: Lane): KubeObject | undefined {
@@ -212,8 +226,7 @@ function phaseOf(status: KubeObject['status']): string {
   return typeof phase === 'string' ? phase : '';
 }
 
-/** Its workflow should be open. */
-function hasWork(kind: WorkKind, object: KubeObject): boolean {
+function saysWork(kind: WorkKind, object: KubeObject): boolean {
   const { metadata, status } = object;
   const phase = phaseOf(status);
   if (metadata.deletionTimestamp !== undefined) return true;
