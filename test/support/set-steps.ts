@@ -1,3 +1,4 @@
+import type { Hold } from '../sim/hold.ts';
 import type { RecordedRequest } from '../sim/request-log.ts';
 import { callOf } from '../sim/registry-calls.ts';
 import type { Pattern } from '../sim/node-agent/timeline.ts';
@@ -101,12 +102,12 @@ async function heldAt(
     times: Infinity,
   });
   await set.move('b');
-  await hold.arrived;
+  await arrival(hold);
   return () => hold.release();
 }
 
 function asksToHibernate({ body }: RecordedRequest): boolean {
-  return body.includes(cocoonKeys.hibernate.replace('/', '~1'));
+  return body.includes(`"${cocoonKeys.hibernate}":"true"`);
 }
 
 async function tagDeletionHeld(set: SetUnderTest, at: 'call' | 'answer'): Promise<GoOn> {
@@ -115,9 +116,16 @@ async function tagDeletionHeld(set: SetUnderTest, at: 'call' | 'answer'): Promis
     at,
   );
   await set.move('b');
-  await hold.arrived;
+  await arrival(hold);
   if (at === 'answer') await waitFor('the tag to be gone', async () => (await set.tag()).state === 'absent');
   return () => hold.release();
+}
+
+/** Resolves when a call is held. */
+export async function arrival(hold: Hold): Promise<void> {
+  let hasArrived = false;
+  void hold.arrived.then(() => (hasArrived = true));
+  await waitFor('a call to be held', () => hasArrived, { intervalMs: 10 });
 }
 
 /** Resolves when the timeline has it. */
