@@ -112,11 +112,15 @@ describe('while it hibernates a VM, an agent', () => {
 
   test('that loses what it says about the lifecycle says it with the next flush (A6)', async () => {
     const one = await running('a6-lost');
-    rig.agents.faults.set('lifecycleLost', { vm: one.vm, times: 2 });
+    rig.agents.configure({ lifecycleFlushMs: 2_000 });
+    rig.agents.faults.set('removalDelay', { vm: one.vm, delayMs: 400 });
     await one.note(hibernate);
-    await one.until('without a container', ({ containerRunning }) => !containerRunning);
-    assert.equal((await one.read())?.lifecycle, 'ready');
+    await one.until('at it', ({ lifecycle }) => lifecycle === 'hibernating');
+    rig.agents.faults.set('lifecycleLost', { vm: one.vm });
+    const pod = await one.until('without a container', ({ containerRunning }) => !containerRunning);
+    assert.deepEqual([pod.lifecycle, idsOf(one.vm)], ['hibernating', []]);
     await one.asleep();
+    rig.agents.configure({ lifecycleFlushMs: 400 });
   });
 
   test('that speaks late or after the status gets to the same end (A6)', async () => {
