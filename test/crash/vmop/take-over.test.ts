@@ -121,8 +121,11 @@ function takenOverWhileKilled(title: string, pair: Pair): void {
       const late = new Promise<never>((_, reject) => {
         timer = setTimeout(() => reject(new Error(`write ${place + 1} never came`)), 120_000);
       });
-      const isOver = newer.result().then(() => 'over' as const);
-      isOver.catch(() => undefined); // its workflow may be terminated later
+      const isOver = newer
+        .ends(120_000)
+        .then(() => newer.result())
+        .then(() => 'over' as const)
+        .catch(() => late);
       const outcome = await Promise.race([hold?.arrived, isOver, late]).finally(() => clearTimeout(timer));
       if (outcome === 'over') assert.ok(place >= fewestWrites, `it ended without write ${place + 1}`);
     }
