@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import { WithStartWorkflowOperation, WorkflowNotFoundError, type Client, type Workflow } from '@temporalio/client';
 import type { MigrationActivities } from '../../workflows/contracts/activities.ts';
 import { searchKeys } from '../../workflows/contracts/attributes.ts';
-import type { SlotAnswer, SlotCall } from '../../workflows/contracts/hibernate.ts';
+import type { MigrationGateStatus, SlotAnswer, SlotCall } from '../../workflows/contracts/hibernate.ts';
 import { migrateMainId, migrationGateId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import type { SlotRequest } from '../../workflows/domain/hibernate/slots.ts';
@@ -50,6 +50,17 @@ export function createListMigrations({
     );
     return { begun, over: over.flat(), limits: settings.gate };
   };
+}
+
+/** The gate has this set in its queue. One that doesn't answer isn't taken for one that has forgotten. */
+export async function isQueued(temporal: Client, set: string): Promise<boolean> {
+  try {
+    if (!(await isOpen(temporal, migrationGateId))) return false;
+    const { gate } = await temporal.workflow.getHandle(migrationGateId).query<MigrationGateStatus>(messages.status);
+    return gate.queue.some((request) => request.set === set);
+  } catch (err) {
+    return !(err instanceof WorkflowNotFoundError);
+  }
 }
 
 /** Fails when Temporal doesn't answer: not knowing is no "no". */

@@ -10,6 +10,7 @@ import type { KubeObject } from '../kubernetes/port.ts';
 import { resources } from '../kubernetes/resources.ts';
 import { seen, type HibernateDeps } from './deps.ts';
 import { hibernationFactsOf, podFactsOf, setFactsOf } from './facts.ts';
+import { isQueued } from './gate.ts';
 import { outcomeOf } from './guarded.ts';
 import { observationOf, observe, type Sight } from './observe.ts';
 import { nodeFactsOf } from './resources.ts';
@@ -20,7 +21,7 @@ import { decideNow, show } from './turn.ts';
  * shared watches see is looked at only when it matters, and everything is read again now and then.
  */
 export function createWaitForChange(deps: HibernateDeps): HibernateWaits['waitForChange'] {
-  return async ({ scope, known, decided, until }) => {
+  return async ({ scope, known, decided, until, queuedAs }) => {
     const { settings } = deps;
     const end = Math.min(Date.now() + settings.waitCeilingMs, until === undefined ? Infinity : Date.parse(until));
     let isShown = false;
@@ -33,7 +34,11 @@ export function createWaitForChange(deps: HibernateDeps): HibernateWaits['waitFo
           if (remaining > 0 && !wait.isWorthALook()) return { againInMs: Math.min(wait.pauseMs, remaining) };
           const sight = await observe(deps, scope, true);
           const decision = decideNow(deps, sight, known, scope.setUid);
-          if (textOf(decision) !== decided || end <= Date.now()) return { answer: seen(deps, observationOf(sight)) };
+          const isOver =
+            textOf(decision) !== decided ||
+            end <= Date.now() ||
+            (queuedAs !== undefined && !(await isQueued(deps.temporal, queuedAs)));
+          if (isOver) return { answer: seen(deps, observationOf(sight)) };
           wait.looked(sight);
           if (!isShown) await showWait(deps, sight, decision, known);
           isShown = true;

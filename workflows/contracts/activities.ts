@@ -454,9 +454,9 @@ export interface MigrationPlan {
 
 /** Waits, on the waiting queue. They heartbeat, show the wait first, and end by themselves after the ceiling of the settings. */
 export interface HibernateWaits {
-  /** Until something else is decided than this, or `until`. */
+  /** Until something else is decided than this, or `until`, or the gate has no such set in its queue (any more). */
   waitForChange(
-    input: MigrationTurn & { readonly decided: string; readonly until?: string },
+    input: MigrationTurn & { readonly decided: string; readonly until?: string; readonly queuedAs?: string },
   ): Promise<Seen<SetObservation>>;
   waitForSetChange(input: SetTurn & { readonly fingerprint: string; readonly until?: string }): Promise<Seen<SetLook>>;
   waitForHibernationChange(

@@ -23,14 +23,12 @@ import type {
   MigrateMainStatus,
   MigrationClosed,
   SetName,
-  SlotCall,
 } from '../contracts/hibernate.ts';
 import { cocoonSetId } from '../contracts/ids.ts';
 import { messages } from '../contracts/messages.ts';
 import { decide, textOf } from '../domain/hibernate/decide.ts';
 import type { Observation } from '../domain/hibernate/observation.ts';
 import type { Context, Order } from '../domain/hibernate/situation.ts';
-import type { SlotRequest } from '../domain/hibernate/slots.ts';
 import type { Action, Next, Outcome } from '../domain/hibernate/step.ts';
 import { ConflictDesk } from '../shared/conflict-desk.ts';
 import { failure } from '../shared/failures.ts';
@@ -38,6 +36,7 @@ import { defined } from '../shared/defined.ts';
 import { control, waiting } from '../shared/proxies.ts';
 import { budgets, longestPauseMs, mostTurns } from './budgets.ts';
 import { listenToOrders } from './migration-orders.ts';
+import { MigrationSlot } from './migration-slot.ts';
 import { MigrationState } from './migration-state.ts';
 
 /**
@@ -70,14 +69,12 @@ type Changes =
 class Migration {
   readonly #set: SetName;
   readonly #state: MigrationState;
+  readonly #slot: MigrationSlot;
   readonly #conflicts = new ConflictDesk();
   #seen: Seen<Observation> | undefined;
   #order: Order | undefined;
   /** Something was said since the last look. */
   #isPoked = false;
-  #isParked = false;
-  /** What was asked of the gate. */
-  #asked = '';
   #waiting: CancellationScope | undefined;
   /** In a row: what the pauses grow with. */
   #refusals = 0;
@@ -85,6 +82,7 @@ class Migration {
   constructor(input: MigrateMainInput) {
     this.#set = { namespace: input.namespace, name: input.name };
     this.#state = new MigrationState(input);
+    this.#slot = new MigrationSlot(this.#key(), this.#state);
     setHandler(defineQuery<MigrateMainStatus>(messages.status), () => this.#state.status(), {
       description: 'What moves where, how far it is, what it waits for',
     });
@@ -111,7 +109,7 @@ class Migration {
 
   async run(): Promise<MigrateMainResult> {
     this.#take(await this.#observe());
-    await this.#claim();
+    await this.#slot.claim(this.#current().look);
     for (;;) {
       const outcome = await this.#turn();
       if (outcome !== undefined) return await this.#close(outcome);
@@ -137,14 +135,14 @@ class Migration {
       await this.#act(next, { scope: this.#scope(), known });
       return undefined;
     }
-    if (next.kind === 'wait' && next.reason === 'WaitingForSlot' && (await this.#askForSlot())) return undefined;
-    await this.#keepSlotFree(next);
+    if (next.kind === 'wait' && next.reason === 'WaitingForSlot' && (await this.#slot.ask(look))) return undefined;
+    await this.#slot.keepFree(next, look);
     await this.#wait(next, textOf(decision), { scope: this.#scope(), known });
     return undefined;
   }
 
   async #act(next: Extract<Next, { kind: 'act' }>, turn: MigrationTurn): Promise<void> {
-    await this.#unpark();
+    await this.#slot.unpark();
     const { ending } = next;
     if (ending !== undefined) this.#state.keep({ ending });
     const applied = await this.#change(changes[next.action.do], turn);
@@ -195,9 +193,11 @@ class Migration {
           ...turn,
           decided,
           ...(until === undefined ? {} : { until }),
+          ...(next.reason === 'WaitingForSlot' ? { queuedAs: this.#key() } : {}),
         });
       });
       this.#take(seen);
+      this.#slot.forget();
     } catch (err) {
       if (!(err instanceof Poked) && !(isCancellation(err) && this.#isPoked)) throw err;
       this.#take(await this.#observe());
@@ -223,63 +223,6 @@ class Migration {
     }
   }
 
-  /** A slot is needed to begin, and never after that. Answers whether one was granted at once. */
-  async #askForSlot(): Promise<boolean> {
-    const { set } = this.#current().look;
-    const wish = set?.nodeName ?? '';
-    if (this.#asked === wish) return false;
-    this.#asked = wish;
-    const { granted, queued } = await this.#gate({ kind: 'request', request: this.#slotRequest() });
-    this.#state.slot(granted ? 'granted' : this.#state.hasSlot ? 'granted' : 'asked', queued);
-    this.#state.show();
-    return this.#state.hasSlot;
-  }
-
-  /** After a restart: whoever has begun is in, whatever the gate remembers. */
-  async #claim(): Promise<void> {
-    if (this.#current().look.set?.record === undefined || this.#state.hasSlot) return;
-    await this.#gate({ kind: 'claim', request: this.#slotRequest() });
-    this.#state.slot('granted');
-  }
-
-  /** Who waits for a person, or for a seat that another one may have to free, doesn't keep others from moving. */
-  async #keepSlotFree(next: Extract<Next, { kind: 'wait' | 'hold' }>): Promise<void> {
-    if (!this.#state.hasSlot) return;
-    const hasBegun = this.#current().look.set?.record !== undefined;
-    if (next.kind === 'hold' && !hasBegun) {
-      await this.#gate({ kind: 'release', set: this.#key() });
-      this.#state.slot('none');
-      this.#asked = '';
-      return;
-    }
-    const isStuck = next.kind === 'hold' || next.reason === 'MigrateNoCapacity' || next.reason === 'OldPodStuck';
-    if (!isStuck) await this.#unpark();
-    else if (!this.#isParked) {
-      this.#isParked = true;
-      await this.#gate({ kind: 'park', set: this.#key() });
-    }
-  }
-
-  async #unpark(): Promise<void> {
-    if (!this.#isParked) return;
-    this.#isParked = false;
-    await this.#gate({ kind: 'unpark', set: this.#key() });
-  }
-
-  async #gate(call: SlotCall): ReturnType<MigrationActivities['callGate']> {
-    return await control<MigrationActivities>(budgets.gate, `${call.kind} a slot`).callGate(call);
-  }
-
-  #slotRequest(): SlotRequest {
-    const { set, pod } = this.#current().look;
-    return {
-      set: this.#key(),
-      source: set?.record?.from ?? pod?.nodeName ?? '',
-      target: set?.nodeName ?? '',
-      workflowId: workflowInfo().workflowId,
-    };
-  }
-
   async #setTarget(nodeName: string, by: string): Promise<string> {
     const { outcome, message = '' } = await control<MigrationActivities>(
       budgets.person,
@@ -298,7 +241,7 @@ class Migration {
 
   async #close(outcome: Outcome): Promise<MigrateMainResult> {
     const result = this.#state.end(outcome);
-    if (this.#state.hasSlot || this.#asked !== '') await this.#gate({ kind: 'release', set: this.#key() });
+    await this.#slot.release();
     await condition(allHandlersFinished);
     const { namespace, name } = this.#set;
     const note: MigrationClosed = { ...defined('setUid', this.#state.kept.setUid), result };
