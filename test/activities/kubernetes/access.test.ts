@@ -96,7 +96,7 @@ describe('rights', () => {
     ['vmflow', cocoon, set.plural, '', [...read, 'update', 'patch']],
     ['vmflow', cocoon, set.plural, 'status', ['update', 'patch']],
     ['vmflow', cocoon, set.plural, 'finalizers', ['update', 'patch']],
-    ['vmflow', cocoon, hibernation.plural, '', [...read, 'update', 'patch']],
+    ['vmflow', cocoon, hibernation.plural, '', [...read, 'create', 'update', 'patch']],
     ['vmflow', cocoon, hibernation.plural, 'status', ['update', 'patch']],
     ['vmflow', cocoon, hibernation.plural, 'finalizers', ['update', 'patch']],
     ['vmflow', '', 'pods', '', [...read, 'create', 'patch', 'delete']],

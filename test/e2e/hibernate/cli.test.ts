@@ -136,18 +136,25 @@ describe('sets from the command line', () => {
     scenario.check();
   });
 
-  test('hibernate and wake --wait end with the VM asleep and awake again', async () => {
+  test('hibernate and wake --wait end with the VM asleep and awake again; the first one makes the object', async () => {
     const scenario = await rig.scenario();
     await scenario.set();
-    const spec = { podRef: { name: 'web-0' }, desire: 'Wake' };
-    await rig.operator.create(resources.hibernation, scenario.namespace, { metadata: { name: 'web-0' }, spec });
+    const uid = async (): Promise<string | undefined> =>
+      (await rig.admin.get(resources.hibernation, scenario.namespace, 'web-0'))?.metadata.uid;
+    assert.equal((await run(scenario, 'hibernate', 'web', '--dry-run')).exit, 0);
+    assert.equal(await uid(), undefined);
     const asleep = await run(scenario, 'hibernate', 'web', '--wait', '--timeout', '2m');
     assert.equal(asleep.exit, 0, asleep.stderr);
     assert.match(asleep.stdout, /web-0: Hibernated: /);
+    const made = await uid();
+    assert.notEqual(made, undefined);
     assert.match((await run(scenario, 'hibernate', 'pod/web-0')).stdout, /already so, it is Hibernated/);
     const awake = await run(scenario, 'wake', 'web', '--wait', '--timeout', '2m');
     assert.equal(awake.exit, 0, awake.stderr);
     assert.match(awake.stdout, /web-0: Active: /);
+    const again = await run(scenario, 'hibernate', 'pod/web-0', '--wait', '--timeout', '2m');
+    assert.equal(again.exit, 0, again.stderr);
+    assert.equal(await uid(), made, 'the same object was changed');
     scenario.check();
   });
 
