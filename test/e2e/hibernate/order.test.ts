@@ -3,6 +3,7 @@ import { after, before, suite, test } from 'node:test';
 import { messages } from '../../../workflows/contracts/messages.ts';
 import { counterOf, leftOverTag, migrationsOf, olderVm } from '../../support/set-givens.ts';
 import { SetRig } from '../../support/set-rig.ts';
+import type { SetUnderTest } from '../../support/set-scenario.ts';
 import { happened } from '../../support/set-steps.ts';
 import { assertOrder } from '../../support/set-timeline.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -19,12 +20,7 @@ suite('what proves that a VM may be removed and its snapshot dropped', { concurr
     scenario.agents.faults.set('removalDelay', { vm: set.vmName, delayMs: 5_000 });
     await set.move('b');
     await happened(set, { what: 'tag-put', tag: 'hibernate', vm: set.vmName });
-    const seen = await waitFor('the migration to see the tag', async () => {
-      await set.migration.signal(messages.poke);
-      const status = await set.migrationStatus();
-      return status.snapshot?.state === 'present' && status;
-    });
-    assert.equal(seen.row, 'D12');
+    await seesTag(set);
     assert.equal((await set.pod())?.uid, old?.uid);
     assert.deepEqual(
       set.vms().map(({ id, node }) => [id, node]),
@@ -49,8 +45,11 @@ suite('what proves that a VM may be removed and its snapshot dropped', { concurr
     const scenario = await rig.scenario({ agents: { retryFirstMs: 1_000 } });
     const set = await scenario.set();
     const old = await set.pod();
+    scenario.agents.faults.set('removalDelay', { vm: set.vmName, delayMs: 3_000 });
     scenario.agents.faults.set('removalFails', { vm: set.vmName });
     await set.move('b');
+    await happened(set, { what: 'tag-put', tag: 'hibernate', vm: set.vmName });
+    await seesTag(set);
     await set.settles('b');
     assert.deepEqual(await set.tag(), { state: 'absent' });
     const [first, , second, , , , started] = assertOrder(scenario.timeline, [
@@ -151,3 +150,13 @@ suite('what proves that a VM may be removed and its snapshot dropped', { concurr
     scenario.check();
   });
 });
+
+/** The migration has seen the tag, and waits for the agent nevertheless. */
+async function seesTag(set: SetUnderTest): Promise<void> {
+  const { row } = await waitFor('the migration to see the tag', async () => {
+    await set.migration.signal(messages.poke);
+    const status = await set.migrationStatus();
+    return status.snapshot?.state === 'present' && status;
+  });
+  assert.equal(row, 'D12');
+}
