@@ -4,21 +4,28 @@ import pLimit from 'p-limit';
 import type { SweepResult, VmopActivities } from '../../workflows/contracts/activities.ts';
 import { vmCoordinatorId, vmOperationId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
-import type { CoordinatorInput, OperationNote, Submission, SubmitAnswer } from '../../workflows/contracts/vmop.ts';
+import {
+  vmopKeys,
+  type CoordinatorInput,
+  type OperationNote,
+  type Submission,
+  type SubmitAnswer,
+} from '../../workflows/contracts/vmop.ts';
 import { whileBeating } from '../heartbeat.ts';
 import { resources } from '../kubernetes/resources.ts';
 import type { VmopDeps } from './deps.ts';
 import { byAcceptance } from './list-active.ts';
 import { abortMigration } from './migrations.ts';
 import { hasEnded, vmopOf, type Vmop } from './objects.ts';
+import { releaseFinalizer } from './status.ts';
 
 /** An operation this young is on its way to its coordinator. */
 const graceMs = 10_000;
 const sideBySide = 8;
 
 /**
- * Brings active operations that have no running workflow back to their coordinators, and deletes migrations whose operation is
- * over or gone. It never acts on a VM itself.
+ * Brings active operations that have no running workflow back to their coordinators, deletes migrations whose operation is over
+ * or gone, and lets go what has ended. It never acts on a VM itself.
  */
 export function createSweep(deps: VmopDeps): VmopActivities['sweepVmops'] {
   return async (): Promise<SweepResult> => {
@@ -43,10 +50,17 @@ export function createSweep(deps: VmopDeps): VmopActivities['sweepVmops'] {
           return vmop === undefined || (vmop.isTerminal && !hasEnded(migration));
         });
         for (const orphan of orphans) await abortMigration(cluster, orphan);
+        for (const { ref } of await withoutWorkflow(temporal, vmops.filter(isUnreleased)))
+          await releaseFinalizer(cluster, ref);
         return { active, resubmitted: lost.length, migrationsDeleted: orphans.length };
       },
     );
   };
+}
+
+/** Its end is written, but whoever wrote it was ended before it let the object go. */
+function isUnreleased({ isTerminal, object }: Vmop): boolean {
+  return isTerminal && (object.metadata.finalizers ?? []).includes(vmopKeys.finalizer);
 }
 
 /** A list of what runs is cheap but late: what it lacks is asked for one by one. */
@@ -62,7 +76,7 @@ async function withoutWorkflow(temporal: Client, open: readonly Vmop[]): Promise
       .filter((vmop) => vmop.isDeleting || !running.has(vmOperationId(vmop.ref.namespace, vmop.ref.uid)))
       .map((vmop) => limit(async () => ({ vmop, runs: await isRunning(temporal, vmop) }))),
   );
-  return checked.filter(({ vmop, runs }) => vmop.isDeleting || !runs).map(({ vmop }) => vmop);
+  return checked.filter(({ vmop, runs }) => (vmop.isDeleting && !vmop.isTerminal) || !runs).map(({ vmop }) => vmop);
 }
 
 async function isRunning(temporal: Client, { ref }: Vmop): Promise<boolean> {

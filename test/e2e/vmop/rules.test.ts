@@ -84,6 +84,31 @@ describe('order, lateness, deletion', { concurrency: true }, () => {
     await scenario.vmIs('a', ({ phase }) => phase === 'Running');
   });
 
+  test('an operation whose workflow ended before it let the object go is let go by the sweep', async () => {
+    const scenario = await rig.scenario();
+    await scenario.vm('a');
+    const start = await scenario.op('Start', 'a');
+    await start.ends();
+    await start.result();
+    const { admin } = rig;
+    const isHeld = async (): Promise<boolean> =>
+      ((await start.read())?.object.metadata.finalizers ?? []).includes(vmopKeys.finalizer);
+    // As it is when the workflow is terminated between its last word and this.
+    await admin.patch(resources.vmop, scenario.namespace, start.name, [
+      { op: 'add', path: '/metadata/finalizers', value: [vmopKeys.finalizer] },
+    ]);
+    assert.ok(await isHeld());
+    let sweeps = 0;
+    await waitFor('the sweep to let it go', async () => {
+      await rig.client.workflow.execute('vmopSweep', {
+        taskQueue: rig.taskQueue,
+        workflowId: `sweep-held-${scenario.namespace}-${sweeps++}`,
+        args: [],
+      });
+      return !(await isHeld());
+    });
+  });
+
   test('deleting a newcomer before it takes over leaves the older one alone', async () => {
     const scenario = await rig.scenario();
     await scenario.vm('a', homeless);
