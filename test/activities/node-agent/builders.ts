@@ -1,69 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { Cluster, KubeObject } from '../../../activities/kubernetes/port.ts';
 import { change, setKeys } from '../../../activities/kubernetes/change.ts';
+import type { KubeObject } from '../../../activities/kubernetes/port.ts';
 import { resources } from '../../../activities/kubernetes/resources.ts';
-import { createRegistry } from '../../../activities/registry/undici-adapter.ts';
-import type { Registry } from '../../../activities/registry/port.ts';
 import { cocoonGroup, cocoonKeys } from '../../../workflows/contracts/hibernate.ts';
-import { startNodeAgents, type NodeAgents } from '../../sim/node-agent/node-agents.ts';
 import { viewOf, type PodView } from '../../sim/node-agent/pod-view.ts';
-import type { AgentSettings } from '../../sim/node-agent/settings.ts';
-import { startRegistryProxy, type RegistryProxy } from '../../sim/registry-proxy.ts';
-import { startKubernetes, type KubernetesUnderTest } from '../../stack/kubernetes.ts';
-import type { NodeOptions } from '../../stack/kubernetes-nodes.ts';
-import { startRegistry, type RegistryUnderTest } from '../../stack/registry.ts';
-import { recordSets, type Recorder } from '../../support/set-recorder.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { connect } from '../kubernetes/builders.ts';
-import { endpointAt } from '../registry/builders.ts';
-
-/** Everything that agents need, and the part of the controller played by the test. */
-export interface AgentRig {
-  readonly kubernetes: KubernetesUnderTest;
-  readonly registry: RegistryUnderTest;
-  readonly proxy: RegistryProxy;
-  readonly agents: NodeAgents;
-  readonly cluster: Cluster;
-  /** The project's own client, through the proxy. */
-  readonly tags: Registry;
-  readonly namespace: string;
-  stop(): Promise<void>;
-}
-
-export const nodes: Readonly<Record<string, NodeOptions>> = { 'node-a': {}, 'node-b': {}, 'node-c': {} };
-
-export async function startAgentRig(settings: Partial<AgentSettings> = {}): Promise<AgentRig> {
-  const [kubernetes, registry] = await Promise.all([startKubernetes({ scheduler: true }), startRegistry()]);
-  const proxy = await startRegistryProxy(registry.url);
-  const failures: string[] = [];
-  const agents = await startNodeAgents({
-    kubeconfig: kubernetes.kubeconfig('nodeAgent'),
-    nodes,
-    registry: { url: proxy.url },
-    settings,
-    onFailure: (error) => failures.push(error.message),
-  });
-  const cluster = connect(kubernetes, 'vmflow');
-  const recorder: Recorder = await recordSets(agents.timeline, cluster, proxy);
-  const tags = createRegistry(endpointAt(proxy.url), { allowInsecureTls: false });
-  return {
-    kubernetes,
-    registry,
-    proxy,
-    agents,
-    cluster,
-    tags,
-    namespace: await kubernetes.createNamespace(),
-    async stop() {
-      recorder.stop();
-      await agents.stop();
-      await tags.close();
-      await cluster.close();
-      await proxy.stop();
-      await Promise.all([kubernetes.stop(), registry.stop()]);
-    },
-  };
-}
+import type { AgentRig } from './rig.ts';
 
 export interface PodChoice {
   /** Pinned to it. */
@@ -135,6 +77,31 @@ const isCurrent = (view: PodView): boolean => view.lifecycleGeneration >= view.s
 
 export const hibernate = { [cocoonKeys.hibernate]: 'true' };
 export const wake = { [cocoonKeys.hibernate]: undefined };
+
+type Notes = Readonly<Record<string, string>>;
+
+/** A VM that is ready on node a. */
+export async function runningVm(rig: AgentRig, set: string, annotations: Notes = {}): Promise<OneVm> {
+  const one = oneVm(rig, set);
+  await one.create({ node: 'node-a', annotations });
+  await one.ready();
+  return one;
+}
+
+/** One that has been hibernated there. */
+export async function sleepingVm(rig: AgentRig, set: string): Promise<OneVm> {
+  const one = await runningVm(rig, set);
+  await one.note(hibernate);
+  await one.asleep();
+  return one;
+}
+
+/** Reasons of the events on its Pod. */
+export async function eventsOf(rig: AgentRig, one: OneVm): Promise<readonly string[]> {
+  const events = await rig.kubernetes.admin.send('GET', `/api/v1/namespaces/${rig.namespace}/events`);
+  const { items } = events.body as { items: readonly { reason: string; involvedObject: { name: string } }[] };
+  return items.filter(({ involvedObject }) => involvedObject.name === one.pod).map(({ reason }) => reason);
+}
 
 function podBody(set: string, vm: string, choice: PodChoice): object {
   const {

@@ -7,7 +7,8 @@ import { bindFirst, fillNode, withSchedulerPaused } from '../../sim/scheduler-fa
 import { assertOrder, assertPromises, violationsIn } from '../../support/set-timeline.ts';
 import { stays } from '../../support/wait-for.ts';
 import { endpointAt, refusal } from '../registry/builders.ts';
-import { hibernate, oneVm, startAgentRig, type AgentRig, type OneVm } from './builders.ts';
+import { oneVm, sleepingVm, type OneVm } from './builders.ts';
+import { startAgentRig, type AgentRig } from './rig.ts';
 
 let rig: AgentRig;
 before(async () => {
@@ -16,15 +17,7 @@ before(async () => {
 afterEach(() => rig.proxy.clearRules());
 after(() => rig.stop());
 
-async function sleeping(set: string): Promise<OneVm> {
-  const one = oneVm(rig, set);
-  await one.create({ node: 'node-a' });
-  await one.ready();
-  await one.note(hibernate);
-  await one.asleep();
-  return one;
-}
-
+const sleeping = (set: string): Promise<OneVm> => sleepingVm(rig, set);
 const tagOf = (one: OneVm) => readTag(rig.tags, one.vm, 'hibernate');
 
 describe('the registry, as the proxy before it makes it', () => {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { resources } from '../../../activities/kubernetes/resources.ts';
-import { readTag } from '../../../activities/registry/snapshot.ts';
 import { cocoonKeys } from '../../../workflows/contracts/hibernate.ts';
-import { assertOrder, assertPromises } from '../../support/set-timeline.ts';
+import { assertPromises } from '../../support/set-timeline.ts';
 import { stays, waitFor } from '../../support/wait-for.ts';
-import { hibernate, oneVm, startAgentRig, wake, type AgentRig, type OneVm } from './builders.ts';
+import { eventsOf, hibernate, oneVm, runningVm, sleepingVm, wake, type OneVm } from './builders.ts';
+import { startAgentRig, type AgentRig } from './rig.ts';
 
 let rig: AgentRig;
 before(async () => {
@@ -19,161 +19,9 @@ afterEach(() => {
 after(() => rig.stop());
 
 const idsOf = (vm: string): readonly string[] => rig.agents.vms(vm).map(({ id }) => id);
-const stateOf = async (vm: string): Promise<string> => (await readTag(rig.tags, vm, 'hibernate')).state;
-const keyOf = (one: OneVm): string => `${rig.namespace}/${one.pod}`;
-
-async function eventsOf(one: OneVm): Promise<readonly string[]> {
-  const events = await rig.kubernetes.admin.send('GET', `/api/v1/namespaces/${rig.namespace}/events`);
-  const { items } = events.body as { items: readonly { reason: string; involvedObject: { name: string } }[] };
-  return items.filter(({ involvedObject }) => involvedObject.name === one.pod).map(({ reason }) => reason);
-}
-
-async function running(set: string, annotations: Readonly<Record<string, string>> = {}): Promise<OneVm> {
-  const one = oneVm(rig, set);
-  await one.create({ node: 'node-a', annotations });
-  await one.ready();
-  return one;
-}
-
-async function sleeping(set: string): Promise<OneVm> {
-  const one = await running(set);
-  await one.note(hibernate);
-  await one.asleep();
-  return one;
-}
-
-describe('while it hibernates a VM, an agent', () => {
-  for (const [fault, reason] of [
-    ['saveFails', 'HibernateSnapshotFailed'],
-    ['pushFails', 'HibernatePushFailed'],
-  ] as const)
-    test(`whose ${fault} twice tries again and leaves the VM running meanwhile`, async () => {
-      const one = await running(`a-${fault.toLowerCase()}`);
-      const [id] = idsOf(one.vm);
-      const handle = rig.agents.faults.set(fault, { vm: one.vm, times: 2 });
-      await one.note(hibernate);
-      await one.until('failed', ({ lifecycle, vmId }) => lifecycle === 'failed' && vmId === id);
-      assert.deepEqual([idsOf(one.vm), await stateOf(one.vm)], [[id], 'absent']);
-      await one.asleep();
-      assert.equal(handle.struck(), 2);
-      assert.equal(rig.agents.timeline.entries({ what: 'tag-put', vm: one.vm }).length, 1);
-      assert.ok((await eventsOf(one)).includes(reason));
-    });
-
-  test('that takes long to remove the VM has the tag and the VM for a time (A3)', async () => {
-    const one = await running('a3');
-    rig.agents.faults.set('removalDelay', { vm: one.vm, delayMs: 600 });
-    await one.note(hibernate);
-    await waitFor('the tag', async () => (await stateOf(one.vm)) === 'present');
-    assert.equal((await one.read())?.lifecycle, 'hibernating');
-    assert.equal(idsOf(one.vm).length, 1);
-    await one.asleep();
-  });
-
-  test('that can not remove the VM takes the tag back and begins again (A4)', async () => {
-    const one = await running('a4');
-    const [id] = idsOf(one.vm);
-    rig.agents.faults.set('removalFails', { vm: one.vm });
-    await one.note(hibernate);
-    await one.asleep();
-    assertOrder(rig.agents.timeline, [
-      { what: 'tag-put', vm: one.vm },
-      { what: 'vm-id', pod: keyOf(one), id: '' },
-      { what: 'tag-deleted', vm: one.vm, by: 'node-a' },
-      { what: 'vm-id', pod: keyOf(one), id },
-      { what: 'lifecycle', pod: keyOf(one), state: 'failed' },
-      { what: 'tag-put', vm: one.vm },
-      { what: 'vm-stopped', vm: one.vm, why: 'hibernated' },
-    ]);
-  });
-
-  test('that can not take the tag back either leaves it beside the live VM (A4b)', async () => {
-    const one = await running('a4b');
-    rig.agents.faults.set('removalFails', { vm: one.vm, times: Infinity });
-    rig.agents.faults.set('rollbackFails', { vm: one.vm, times: Infinity });
-    await one.note(hibernate);
-    await one.until('failed', ({ lifecycle }) => lifecycle === 'failed');
-    await one.note(wake);
-    await one.until('live', ({ vmId, hibernate: asked }) => !asked && vmId !== '');
-    await waitFor('the agent to rest', async () => (await one.read())?.lifecycle === 'failed');
-    assert.deepEqual([idsOf(one.vm).length, await stateOf(one.vm)], [1, 'present']);
-  });
-
-  test('that can not take the id off does so after the removal (A5)', async () => {
-    const one = await running('a5');
-    rig.agents.faults.set('clearIdFails', { vm: one.vm });
-    await one.note(hibernate);
-    assert.equal((await one.asleep()).vmId, '');
-    assertOrder(rig.agents.timeline, [
-      { what: 'vm-stopped', vm: one.vm },
-      { what: 'vm-id', pod: keyOf(one), id: '' },
-    ]);
-  });
-
-  test('that loses what it says about the lifecycle says it with the next flush (A6)', async () => {
-    const one = await running('a6-lost');
-    rig.agents.configure({ lifecycleFlushMs: 2_000 });
-    rig.agents.faults.set('removalDelay', { vm: one.vm, delayMs: 400 });
-    await one.note(hibernate);
-    await one.until('at it', ({ lifecycle }) => lifecycle === 'hibernating');
-    rig.agents.faults.set('lifecycleLost', { vm: one.vm });
-    const pod = await one.until('without a container', ({ containerRunning }) => !containerRunning);
-    assert.deepEqual([pod.lifecycle, idsOf(one.vm)], ['hibernating', []]);
-    await one.asleep();
-    rig.agents.configure({ lifecycleFlushMs: 400 });
-  });
-
-  test('that speaks late or after the status gets to the same end (A6)', async () => {
-    const one = await running('a6-late');
-    rig.agents.faults.set('lifecycleDelay', { vm: one.vm, delayMs: 100 });
-    await one.note(hibernate);
-    await one.asleep();
-    rig.agents.faults.set('lifecycleAfterStatus', { vm: one.vm, delayMs: 200 });
-    await one.note(wake);
-    await one.until(
-      'running while it counts as asleep',
-      (pod) => pod.containerRunning && pod.lifecycle === 'hibernated',
-    );
-    await one.ready();
-  });
-
-  test('that tries in vain often enough waits for a change of the Pod', async () => {
-    const one = await running('tired');
-    rig.agents.configure({ retries: 2, retryMaxMs: 20 });
-    const handle = rig.agents.faults.set('saveFails', { vm: one.vm, times: Infinity });
-    await one.note(hibernate);
-    await waitFor('the last try', () => handle.struck() === 3);
-    await stays('given up', () => handle.struck() === 3, 200);
-    handle.clear();
-    await one.note({ [cocoonKeys.generation]: '2' });
-    await one.asleep();
-    rig.agents.configure({ retries: 20, retryMaxMs: 200 });
-  });
-
-  test('that holds the guest paused meanwhile loses nothing of what that does', async () => {
-    const one = await running('held');
-    rig.agents.configure({ holdPaused: true });
-    rig.agents.faults.set('removalDelay', { vm: one.vm, delayMs: 300 });
-    await one.note(hibernate);
-    await one.asleep();
-    rig.agents.configure({ holdPaused: false });
-    const [put] = rig.agents.timeline.entries({ what: 'tag-put', vm: one.vm });
-    const [stop] = rig.agents.timeline.entries({ what: 'vm-stopped', vm: one.vm });
-    assert.ok(put?.what === 'tag-put' && stop?.what === 'vm-stopped');
-    assert.equal(put.counter, stop.counter);
-  });
-
-  test('with a Mac refuses for good and leaves it running', async () => {
-    const one = await running('mac', { [cocoonKeys.os]: 'macos' });
-    await one.note(hibernate);
-    await one.until('failed', ({ lifecycle }) => lifecycle === 'failed');
-    assert.equal(idsOf(one.vm).length, 1);
-    assert.deepEqual(
-      (await eventsOf(one)).filter((reason) => reason === 'HibernateUnsupported'),
-      ['HibernateUnsupported'],
-    );
-  });
-});
+const running = (set: string, notes: Readonly<Record<string, string>> = {}): Promise<OneVm> =>
+  runningVm(rig, set, notes);
+const sleeping = (set: string): Promise<OneVm> => sleepingVm(rig, set);
 
 describe('while it brings a VM up, an agent', () => {
   for (const fault of ['downloadMissing', 'downloadRefused', 'downloadSpoilt', 'createFails'] as const)
@@ -323,7 +171,7 @@ describe('a node', () => {
     const one = await running('a15');
     rig.agents.dieVm(one.vm);
     await one.untilGone();
-    assert.ok((await eventsOf(one)).includes('VMGone'));
+    assert.ok((await eventsOf(rig, one)).includes('VMGone'));
     assert.deepEqual(idsOf(one.vm), []);
     const later = oneVm(rig, 'a15-later');
     rig.agents.faults.set('vmDies', { vm: later.vm, delayMs: 300 });
@@ -353,7 +201,7 @@ describe('a node', () => {
     await note('1');
     await one.note(hibernate);
     await one.asleep();
-    const reasons = await eventsOf(one);
+    const reasons = await eventsOf(rig, one);
     assert.ok(reasons.includes('HibernateSnapshotFailed') && reasons.includes('HibernatePushFailed'), reasons.join());
     const [put] = rig.agents.timeline.entries({ what: 'tag-put', vm: one.vm });
     const [stop] = rig.agents.timeline.entries({ what: 'vm-stopped', vm: one.vm });

@@ -4,7 +4,8 @@ import { readTag } from '../../../activities/registry/snapshot.ts';
 import { steps, type Step } from '../../sim/node-agent/steps.ts';
 import { assertPromises } from '../../support/set-timeline.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { hibernate, oneVm, startAgentRig, wake, type AgentRig, type OneVm } from './builders.ts';
+import { hibernate, runningVm, sleepingVm, wake, type OneVm } from './builders.ts';
+import { startAgentRig, type AgentRig } from './rig.ts';
 
 let rig: AgentRig;
 before(async () => {
@@ -17,21 +18,10 @@ afterEach(() => {
 after(() => rig.stop());
 
 const idsOf = (vm: string): readonly string[] => rig.agents.vms(vm).map(({ id }) => id);
+const running = (set: string, notes: Readonly<Record<string, string>> = {}): Promise<OneVm> =>
+  runningVm(rig, set, notes);
+const sleeping = (set: string): Promise<OneVm> => sleepingVm(rig, set);
 const started = (vm: string): number => rig.agents.timeline.entries({ what: 'vm-started', vm }).length;
-
-async function running(set: string, annotations: Readonly<Record<string, string>> = {}): Promise<OneVm> {
-  const one = oneVm(rig, set);
-  await one.create({ node: 'node-a', annotations });
-  await one.ready();
-  return one;
-}
-
-async function sleeping(set: string): Promise<OneVm> {
-  const one = await running(set);
-  await one.note(hibernate);
-  await one.asleep();
-  return one;
-}
 
 /** Kills the agent when it comes to this step for this VM; it starts again a little later. */
 const killAt = (one: OneVm, step: Step) => rig.agents.faults.set('killAt', { vm: one.vm, step, delayMs: 50 });

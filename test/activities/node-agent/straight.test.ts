@@ -4,7 +4,8 @@ import { dropTag, readTag } from '../../../activities/registry/snapshot.ts';
 import { cocoonKeys } from '../../../workflows/contracts/hibernate.ts';
 import { assertOrder, assertPromises } from '../../support/set-timeline.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { hibernate, oneVm, startAgentRig, wake, type AgentRig } from './builders.ts';
+import { hibernate, oneVm, wake } from './builders.ts';
+import { startAgentRig, type AgentRig } from './rig.ts';
 
 let rig: AgentRig;
 before(async () => {
