@@ -2,27 +2,23 @@ import type { Check, EndpointInfo } from '../../workflows/contracts/lookup.ts';
 import { ClusterError, type Cluster } from '../kubernetes/port.ts';
 import { resources } from '../kubernetes/resources.ts';
 import { vmopOf } from '../vmop/objects.ts';
-import { missingAccess } from './cluster-access.ts';
+import { missingAccess, type ClusterUse } from './cluster-access.ts';
 
 /** An operation that nobody has looked at for longer than this has been overlooked. */
 const overlookedMs = 60_000;
 
 /** Reachable and trusted, kinds known, allowed, guarded by the webhook, watched by the bridge: one line each. */
-export async function checkCluster(
-  cluster: Cluster,
-  { url, user }: EndpointInfo,
-  { hasWebhook }: { readonly hasWebhook: boolean },
-): Promise<Check[]> {
+export async function checkCluster(cluster: Cluster, { url, user }: EndpointInfo, use: ClusterUse): Promise<Check[]> {
   let missing: readonly string[];
   try {
-    missing = await missingAccess(cluster, hasWebhook);
+    missing = await missingAccess(cluster, use);
   } catch (err) {
     return [failedLogIn(err, url)];
   }
-  const kinds = await checkKinds(cluster);
+  const kinds = await checkKinds(cluster, use);
   const checks = [{ name: 'log in', ok: true, detail: `${url} as ${user}` }, kinds, access(missing)];
   // What follows acts on these kinds.
-  return kinds.ok ? [...checks, await checkWebhook(cluster, hasWebhook), ...(await checkIntake(cluster))] : checks;
+  return kinds.ok ? [...checks, await checkWebhook(cluster, use.hasWebhook), ...(await checkIntake(cluster))] : checks;
 }
 
 function failedLogIn(err: unknown, url: string): Check {
@@ -40,9 +36,10 @@ function failedLogIn(err: unknown, url: string): Check {
 }
 
 /** A question for an object that isn't there tells "no such object" from "no such kind". */
-async function checkKinds(cluster: Cluster): Promise<Check> {
-  const { vmop, vm, machine, instance, migration } = resources;
-  const asked = await Promise.all([vmop, vm, machine, instance, migration].map((kind) => knows(cluster, kind)));
+async function checkKinds(cluster: Cluster, { hasSets }: ClusterUse): Promise<Check> {
+  const { vmop, vm, machine, instance, migration, set, hibernation } = resources;
+  const wanted = [vmop, vm, machine, instance, migration, ...(hasSets ? [set, hibernation] : [])];
+  const asked = await Promise.all(wanted.map((kind) => knows(cluster, kind)));
   const unknown = asked.filter((kind) => kind !== undefined);
   const name = 'resource definitions';
   if (unknown.length === 0) return { name, ok: true, detail: `all ${asked.length}` };

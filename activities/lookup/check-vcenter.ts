@@ -1,22 +1,16 @@
-import { connect } from 'node:tls';
 import type { Check } from '../../workflows/contracts/lookup.ts';
 import type { OperationError } from '../failures.ts';
 import type { TemplateDeps } from '../template/deps.ts';
 import { toVSphereOperationError } from '../vsphere/operation-error.ts';
+import { shownCertificate } from './fingerprint.ts';
 
-const probeTimeoutMs = 5_000;
 /** More than this between the clocks makes certificates and ages doubtful. */
 const skewLimitS = 60;
 
 /** Reachable, trusted, allowed: one line each, stopping at the first that fails. */
 export async function checkVCenter(deps: Pick<TemplateDeps, 'config' | 'vsphere'>, name: string): Promise<Check[]> {
   const endpoint = await deps.config.vcenter(name);
-  const fingerprint = await fingerprintOf(endpoint.url);
-  const checks: Check[] = [
-    fingerprint === undefined
-      ? { name: 'certificate', ok: true, detail: 'not looked at (plain http or no answer)' }
-      : { name: 'certificate', ok: true, detail: `SHA-256 ${fingerprint}` },
-  ];
+  const checks: Check[] = [await shownCertificate(endpoint.url)];
   try {
     return await deps.vsphere.withSession(endpoint, async (session) => {
       const serverTime = await session.currentTime();
@@ -56,25 +50,4 @@ function remedyFor(known: OperationError | undefined): string {
   return code !== undefined && /TLS/.test(code)
     ? 'compare the fingerprint above with the one that the administrator of this vCenter knows, then set tls in vmflow.yaml'
     : 'check url, network and firewall between the workers and vCenter';
-}
-
-/** SHA-256 of the certificate that the server shows, without sending it anything. */
-async function fingerprintOf(url: string): Promise<string | undefined> {
-  const { protocol, hostname, port } = new URL(url);
-  if (protocol !== 'https:') return undefined;
-  return await new Promise((resolve) => {
-    const socket = connect(
-      { host: hostname, port: Number(port || 443), rejectUnauthorized: false, timeout: probeTimeoutMs },
-      () => {
-        resolve(socket.getPeerCertificate().fingerprint256);
-        socket.destroy();
-      },
-    );
-    const giveUp = (): void => {
-      socket.destroy();
-      resolve(undefined);
-    };
-    socket.on('error', giveUp);
-    socket.on('timeout', giveUp);
-  });
 }

@@ -11,7 +11,7 @@ const accessReview: Resource = {
 };
 
 const reading = ['get', 'list', 'watch'] as const;
-const all = [...reading, 'create', 'update', 'patch', 'delete'] as const;
+const everything = [...reading, 'create', 'update', 'patch', 'delete'] as const;
 
 interface Need {
   readonly resource: Resource;
@@ -23,7 +23,7 @@ interface Need {
 
 /** What workers and bridge do in the cluster, in all namespaces. */
 export const needs: readonly Need[] = [
-  { resource: resources.vmop, verbs: all },
+  { resource: resources.vmop, verbs: everything },
   { resource: resources.vmop, subresource: 'status', verbs: ['patch'] },
   // The API server asks for it when a migration names its operation as the owner that blocks deletion.
   { resource: resources.vmop, subresource: 'finalizers', verbs: ['update'] },
@@ -49,15 +49,35 @@ export const webhookNeeds: readonly Need[] = [
   },
 ];
 
+/** What sets need besides: they, their hibernations, the Pods that stand for their VMs, and the nodes where those run. */
+export const setNeeds: readonly Need[] = [
+  { resource: resources.set, verbs: [...reading, 'patch'] },
+  { resource: resources.set, subresource: 'status', verbs: ['patch'] },
+  // The API server asks for it when a Pod names its set as the owner that blocks deletion.
+  { resource: resources.set, subresource: 'finalizers', verbs: ['update'] },
+  { resource: resources.hibernation, verbs: [...reading, 'create', 'patch'] },
+  { resource: resources.hibernation, subresource: 'status', verbs: ['patch'] },
+  { resource: resources.pod, verbs: [...reading, 'create', 'patch', 'delete'] },
+  // A drain cordons its node.
+  { resource: resources.node, verbs: [...reading, 'patch'] },
+  // A warning that lasts is counted in its event.
+  { resource: resources.event, verbs: ['patch'] },
+];
+
 /** Requests at the same time. */
 const sideBySide = 8;
 
+/** What of the configuration needs rights of its own. */
+export interface ClusterUse {
+  readonly hasWebhook: boolean;
+  readonly hasSets: boolean;
+}
+
 /** What may not be done, as `patch virtualmachineoperations/status`. Fails when the API server can't be asked. */
-export async function missingAccess(cluster: Cluster, hasWebhook: boolean): Promise<readonly string[]> {
+export async function missingAccess(cluster: Cluster, { hasWebhook, hasSets }: ClusterUse): Promise<readonly string[]> {
   const limit = pLimit(sideBySide);
-  const asked = [...needs, ...(hasWebhook ? webhookNeeds : [])].flatMap((need) =>
-    need.verbs.map((verb) => ({ need, verb })),
-  );
+  const all = [...needs, ...(hasSets ? setNeeds : []), ...(hasWebhook ? webhookNeeds : [])];
+  const asked = all.flatMap((need) => need.verbs.map((verb) => ({ need, verb })));
   const [first, ...others] = asked;
   if (first === undefined) return [];
   // Alone: a server that doesn't know us ends the connection under whatever else is asked on it.

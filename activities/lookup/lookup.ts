@@ -1,14 +1,16 @@
 import type { LookupActivities } from '../../workflows/contracts/activities.ts';
-import type { EndpointInfo, LookupAnswer, LookupRequest } from '../../workflows/contracts/lookup.ts';
-import { secretFileWarnings, type Config } from '../config.ts';
+import type { Check, LookupAnswer, LookupRequest } from '../../workflows/contracts/lookup.ts';
+import { secretFileWarnings } from '../config.ts';
 import { OperationError } from '../failures.ts';
 import type { TemplateDeps } from '../template/deps.ts';
 import type { Cluster } from '../kubernetes/port.ts';
+import type { Registries } from '../registry/registries.ts';
 import { noCluster } from '../vmop/deps.ts';
 import { checkCluster } from './check-cluster.ts';
+import { checkRegistry } from './check-registry.ts';
 import { checkVCenter } from './check-vcenter.ts';
-import { clusterEndpoint, clusterName } from './cluster-endpoint.ts';
 import { clusterQuestions } from './cluster-questions.ts';
+import { endpointOf, endpointsOf, type ConfiguredEndpoint } from './endpoints.ts';
 import { findTemplate, listTemplates } from './templates.ts';
 
 export interface WorkerIdentity {
@@ -25,31 +27,32 @@ type Answers = {
 export interface LookupDeps extends Pick<TemplateDeps, 'config' | 'vsphere'> {
   /** Absent: no `cluster` in `vmflow.yaml`. */
   readonly cluster?: Cluster;
+  readonly registries: Registries;
 }
 
 /** Read-only questions; each is one row. */
 export function createLookup(deps: LookupDeps, identity: WorkerIdentity): LookupActivities {
   const cluster = deps.cluster ?? noCluster(deps.config.path);
+  const { file } = deps.config;
+  const checksOf = async ({ key, info }: ConfiguredEndpoint): Promise<Check[]> => {
+    switch (info.kind) {
+      case 'vcenter':
+        return await checkVCenter(deps, key);
+      case 'registry':
+        return await checkRegistry(deps, info, key);
+      case 'cluster':
+        return await checkCluster(cluster, info, {
+          hasWebhook: file.webhook !== undefined,
+          // Without a registry there are no sets, and perhaps not even their kinds.
+          hasSets: Object.keys(file.registries).length > 0,
+        });
+    }
+  };
   const answers: Answers = {
-    endpoints: async () => {
-      const ofCluster = await clusterEndpoint(deps.config);
-      return {
-        what: 'endpoints',
-        endpoints: [
-          ...Object.keys(deps.config.file.vcenters).map((name) => endpointInfo(deps.config, name)),
-          ...(ofCluster === undefined ? [] : [ofCluster]),
-        ],
-      };
-    },
+    endpoints: async () => ({ what: 'endpoints', endpoints: await endpointsOf(deps.config) }),
     endpoint: async ({ name }) => {
-      const ofCluster = name === clusterName ? await clusterEndpoint(deps.config) : undefined;
-      if (ofCluster !== undefined)
-        return {
-          what: 'endpoint',
-          endpoint: ofCluster,
-          checks: await checkCluster(cluster, ofCluster, { hasWebhook: deps.config.file.webhook !== undefined }),
-        };
-      return { what: 'endpoint', endpoint: endpointInfo(deps.config, name), checks: await checkVCenter(deps, name) };
+      const found = await endpointOf(deps.config, name);
+      return { what: 'endpoint', endpoint: found.info, checks: await checksOf(found) };
     },
     ...clusterQuestions(cluster),
     template: (request) => findTemplate(deps, request),
@@ -79,20 +82,4 @@ export function createLookup(deps: LookupDeps, identity: WorkerIdentity): Lookup
       return await answer(request as never);
     },
   };
-}
-
-function endpointInfo(config: Config, name: string): EndpointInfo {
-  const entry = config.file.vcenters[name];
-  if (entry === undefined) {
-    const names = [...Object.keys(config.file.vcenters), ...(config.file.cluster === undefined ? [] : [clusterName])];
-    const known = names.join(', ') || 'none';
-    throw new OperationError('NotFound', `no endpoint "${name}" in the workers' configuration; known: ${known}`, {
-      code: 'ENDPOINT_UNKNOWN',
-    });
-  }
-  return { name, kind: 'vcenter', url: entry.url, user: entry.user, tls: tlsInWords(entry.tls) };
-}
-
-function tlsInWords(tls: { mode: string; sha256?: string; sha1?: string }): string {
-  return tls.mode === 'thumbprint' ? `thumbprint ${tls.sha256 ?? tls.sha1 ?? ''}` : tls.mode;
 }

@@ -52,7 +52,7 @@ export function setQuestions(cluster: Cluster): SetAnswers {
     async named({ name, namespace, kinds }) {
       const [vms, sets, pods] = await Promise.all([
         kinds.includes('vm') ? named(cluster, resources.vm, name, namespace) : [],
-        kinds.includes('set') ? named(cluster, resources.set, name, namespace) : [],
+        kinds.includes('set') ? setsNamed(cluster, name, namespace, kinds.includes('vm')) : [],
         kinds.includes('pod') ? named(cluster, resources.pod, name, namespace) : [],
       ]);
       const mains = await Promise.all(
@@ -82,6 +82,21 @@ async function setsIn(cluster: Cluster, namespace?: string, selector?: string): 
   ]);
   const byName = new Map(pods.map((pod) => [`${pod.metadata.namespace}/${pod.metadata.name}`, pod]));
   return sets.map((set) => setInfo(set, mainPodOf(set, byName)));
+}
+
+/** @param mayBeVm a VM is looked for as well: who works with VMs only needs no right to see sets */
+async function setsNamed(
+  cluster: Cluster,
+  name: string,
+  namespace: string | undefined,
+  mayBeVm: boolean,
+): Promise<readonly KubeObject[]> {
+  try {
+    return await named(cluster, resources.set, name, namespace);
+  } catch (err) {
+    if (mayBeVm && err instanceof ClusterError && err.reason === 'Forbidden') return [];
+    throw err;
+  }
 }
 
 async function named(

@@ -146,7 +146,10 @@ export type ClusterLookupRequest =
   | { readonly what: 'set'; readonly namespace: string; readonly name: string }
   | { readonly what: 'node'; readonly name: string }
   | { readonly what: 'nodes' }
-  /** What has this name, of these kinds. A kind that the cluster doesn't know has nothing of any name. */
+  /**
+   * What has this name, of these kinds. A kind that the cluster doesn't know has nothing of any name; sets that may not be seen
+   * neither, where VMs are asked for as well.
+   */
   | {
       readonly what: 'named';
       readonly name: string;

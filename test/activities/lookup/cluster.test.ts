@@ -7,6 +7,7 @@ import { OperationError } from '../../../activities/failures.ts';
 import { createCluster } from '../../../activities/kubernetes/client-node-adapter.ts';
 import type { Cluster } from '../../../activities/kubernetes/port.ts';
 import { resources } from '../../../activities/kubernetes/resources.ts';
+import { createRegistries } from '../../../activities/registry/registries.ts';
 import { createLookup } from '../../../activities/lookup/lookup.ts';
 import type { LookupDeps } from '../../../activities/lookup/lookup.ts';
 import type { Check, LookupAnswer, LookupRequest } from '../../../workflows/contracts/lookup.ts';
@@ -24,10 +25,14 @@ function lookups(cluster: Cluster | undefined, kubeconfig: string, more = ''): A
   const text = cluster === undefined ? '{}' : `cluster: { kubeconfig: "${kubeconfig}" }\n${more}`;
   const config = createConfig(parseConfig(text, 'vmflow.yaml'), 'vmflow.yaml');
   const vsphere = {} as LookupDeps['vsphere'];
-  const deps = { config, vsphere, ...(cluster === undefined ? {} : { cluster }) };
+  const registries = createRegistries({ allowInsecureTls: false });
+  const deps = { config, vsphere, registries, ...(cluster === undefined ? {} : { cluster }) };
   const activities = createLookup(deps, { buildId: 'test', sdk: '0' });
   return (async (request) => await activities.lookup(request)) as Ask;
 }
+
+/** With a registry there are sets. Nobody asks this one. */
+const aRegistry = 'registries: { snapshots: { url: "https://registry.example" } }\n';
 
 /** The checks of the endpoint `cluster` by name. */
 async function checksOf(ask: Ask): Promise<Readonly<Record<string, Check>>> {
@@ -153,6 +158,25 @@ describe('look-ups of a cluster', () => {
     ]);
     for (const check of Object.values(checks)) assert.equal(check.ok, true, check.detail);
     assert.match(checks['admission webhook']?.detail ?? '', /none is configured/);
+    assert.equal(checks['resource definitions']?.detail, 'all 5');
+  });
+
+  test('with a registry the kinds of sets and the rights for them are looked at too', async () => {
+    const checks = await checksOf(lookups(it.vmflow, it.kubernetes.kubeconfig('vmflow'), aRegistry));
+    for (const check of Object.values(checks)) assert.equal(check.ok, true, check.detail);
+    assert.equal(checks['resource definitions']?.detail, 'all 7');
+    const { permissions } = await checksOf(lookups(as('operator'), it.kubernetes.kubeconfig('operator'), aRegistry));
+    assert.deepEqual([permissions?.ok, permissions?.failure], [false, 'forbidden']);
+    for (const missing of [
+      /patch cocoonsets\/status/,
+      /update cocoonsets\/finalizers/,
+      /patch cocoonhibernations\/status/,
+      /create pods/,
+      /delete pods/,
+      /patch nodes/,
+    ])
+      assert.match(permissions?.detail ?? '', missing);
+    assert.doesNotMatch(permissions?.detail ?? '', /create cocoonhibernations(,|$)/);
   });
 
   test('who may too little is told which verbs are missing', async () => {
@@ -161,7 +185,8 @@ describe('look-ups of a cluster', () => {
     assert.deepEqual([ok, failure], [false, 'forbidden']);
     assert.match(detail, /patch virtualmachineoperations\/status/);
     assert.match(detail, /delete internalvirtualizationvirtualmachineinstances/);
-    assert.doesNotMatch(detail, /create virtualmachineoperations[,$]/);
+    assert.doesNotMatch(detail, /create virtualmachineoperations(,|$)/);
+    assert.doesNotMatch(detail, /cocoon|pods|nodes/);
     assert.match(remedy, /workers\/deploy\/rbac/);
   });
 
@@ -230,6 +255,12 @@ test('a cluster without our definitions is told which are missing', async () => 
     const { ok, detail = '', remedy } = checks['resource definitions'] ?? {};
     assert.deepEqual([ok, remedy, checks['intake']], [false, 'kubectl apply -f workers/deploy/crds', undefined]);
     assert.match(detail, /virtualmachineoperations\.virtualization\.deckhouse\.io/);
+    assert.doesNotMatch(detail, /cocoon/);
+    const withSets = await checksOf(lookups(cluster, kubernetes.kubeconfig('admin'), aRegistry));
+    assert.match(
+      withSets['resource definitions']?.detail ?? '',
+      /cocoonsets\.cocoonset\.cocoonstack\.io, cocoonhibernations\.cocoonset\.cocoonstack\.io/,
+    );
   } finally {
     await cluster.close();
     await kubernetes.stop();

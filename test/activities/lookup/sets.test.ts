@@ -4,6 +4,7 @@ import { createConfig, parseConfig } from '../../../activities/config.ts';
 import { OperationError } from '../../../activities/failures.ts';
 import type { Cluster, KubeObject } from '../../../activities/kubernetes/port.ts';
 import { resources } from '../../../activities/kubernetes/resources.ts';
+import { createRegistries } from '../../../activities/registry/registries.ts';
 import { createLookup, type LookupDeps } from '../../../activities/lookup/lookup.ts';
 import { cocoonKeys } from '../../../workflows/contracts/hibernate.ts';
 import type { LookupAnswer, LookupRequest } from '../../../workflows/contracts/lookup.ts';
@@ -33,7 +34,8 @@ async function ask<W extends LookupRequest['what']>(
 ): Promise<Extract<LookupAnswer, { what: W }>> {
   assert.equal(lookupProblem(request), undefined);
   const config = createConfig(parseConfig('{}', 'vmflow.yaml'), 'vmflow.yaml');
-  const deps: LookupDeps = { config, vsphere: {} as LookupDeps['vsphere'], cluster };
+  const registries = createRegistries({ allowInsecureTls: false });
+  const deps: LookupDeps = { config, vsphere: {} as LookupDeps['vsphere'], registries, cluster };
   const answer = await createLookup(deps, { buildId: 'test', sdk: '0' }).lookup(request);
   assert.equal(answer.what, request.what);
   return answer as never;
@@ -209,6 +211,23 @@ test('a name is looked for among the kinds that are asked for, in one namespace 
   assert.deepEqual([here.vms.length, here.sets.length, here.pods.length], [0, 1, 0]);
   const none = await ask({ what: 'named', name: 'plain', kinds: ['pod'] });
   assert.deepEqual(none.pods, [], 'a Pod that is no VM of a set');
+});
+
+test('who may not see sets finds VMs by their plain name, and is told so where only a set can be meant', async () => {
+  const namespace = await kubernetes.createNamespace('blind');
+  await aSet(namespace, 'web');
+  await admin.create(resources.vm, namespace, { metadata: { name: 'web' }, spec: { runPolicy: 'Manual' } });
+  const blind = connect(kubernetes, 'vmLayer');
+  try {
+    for (const where of [{}, { namespace }]) {
+      const { vms, sets } = await ask({ what: 'named', name: 'web', kinds: ['vm', 'set'], ...where }, blind);
+      assert.deepEqual([vms.some((vm) => vm.namespace === namespace), sets], [true, []]);
+      for (const kinds of [['set'], ['set', 'pod']] as const)
+        await assert.rejects(ask({ what: 'named', name: 'web', kinds, ...where }, blind), { reason: 'Forbidden' });
+    }
+  } finally {
+    await blind.close();
+  }
 });
 
 test('a cluster that doesn’t know a kind has none of it', async () => {

@@ -5,7 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../../activities/kubernetes/port.ts';
 import { clusterEndpoint } from '../../../activities/lookup/cluster-endpoint.ts';
 import { pageOf, vmInfo, vmopInfo } from '../../../activities/lookup/cluster-info.ts';
-import { needs, webhookNeeds } from '../../../activities/lookup/cluster-access.ts';
+import { needs, setNeeds, webhookNeeds } from '../../../activities/lookup/cluster-access.ts';
 import { createConfig, parseConfig } from '../../../activities/config.ts';
 import { lookupProblem } from '../../../workflows/lookup/request-shape.ts';
 
@@ -84,7 +84,7 @@ test('the permissions that are looked at are those that the shipped role gives',
   const role = parseAllDocuments(text)
     .map((document) => document.toJS() as { kind: string; rules: readonly Rule[] })
     .find(({ kind }) => kind === 'ClusterRole');
-  for (const { resource, subresource, name, verbs } of [...needs, ...webhookNeeds]) {
+  for (const { resource, subresource, name, verbs } of [...needs, ...setNeeds, ...webhookNeeds]) {
     const plural = subresource === undefined ? resource.plural : `${resource.plural}/${subresource}`;
     for (const verb of verbs) {
       const isGiven = role?.rules.some(
