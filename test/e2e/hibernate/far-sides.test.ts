@@ -4,13 +4,14 @@ import { SetRig } from '../../support/set-rig.ts';
 import { podless } from '../../support/set-steps.ts';
 import { assertOrder } from '../../support/set-timeline.ts';
 import { stays, waitFor } from '../../support/wait-for.ts';
+import { hibernationOf } from './hibernation-hand.ts';
 
 suite('far sides that are slow, silent or forbid', { concurrency: 3 }, () => {
   let rig: SetRig;
   before(
     async () =>
       (rig = await SetRig.start({
-        migrations: { stuckPodMs: 1_000, cleanupSoftMs: 500, cleanupHardMs: 3_000 },
+        migrations: { stuckPodMs: 1_000, cleanupSoftMs: 500, cleanupHardMs: 3_000, hibernateMs: 2_000 },
       })),
   );
   after(() => rig.stop());
@@ -104,6 +105,26 @@ suite('far sides that are slow, silent or forbid', { concurrency: 3 }, () => {
     await waitFor('the tag to be dropped', async () => (await set.tag()).state === 'absent');
     await set.settles('b');
     assert.equal((await set.migrationResult()).outcome, 'migrated');
+    scenario.check();
+  });
+
+  test('case/27 a running VM that still carries the mark of sleep loses it before it counts as woken', async () => {
+    const scenario = await rig.scenario();
+    const set = await scenario.set();
+    const before = await set.pod();
+    const unsaved = scenario.agents.faults.set('saveFails', { vm: set.vmName, times: Infinity });
+    const hibernation = await hibernationOf(set, 'Hibernate');
+    await hibernation.is('Failed');
+    assert.ok((await set.pod())?.hibernate);
+    assert.equal(set.vms().length, 1);
+    await hibernation.wants('Wake');
+    await hibernation.is('Active');
+    assert.equal((await set.pod())?.hibernate, false);
+    unsaved.clear();
+    await stays('awake', async () => (await set.pod())?.hibernate === false && set.vms().length === 1, 1_500);
+    const pod = await set.pod();
+    assert.deepEqual([pod?.uid, pod?.vmId], [before?.uid, before?.vmId]);
+    assert.deepEqual(await set.tag(), { state: 'absent' });
     scenario.check();
   });
 });

@@ -101,6 +101,11 @@ const lines: readonly (readonly [expected: string, title: string, look: Hibernat
     look({ ...wake, phase: 'Waking' }),
   ],
   [
+    'Active WokenActive',
+    'the VM that could not be stored runs on, and its agent still says why',
+    look({ ...wake, phase: 'Waking' }, { pod: aPod({ lifecycle: said('failed') }) }),
+  ],
+  [
     'Failed WakeTimedOut',
     'wake: it takes too long',
     look({ ...wake, phase: 'Waking', phaseSince: minutes(5) }, { pod: aPod({ vmId: '' }), tag: aTag() }),

@@ -1,5 +1,5 @@
 import { elapsedMs } from '../time.ts';
-import { isLive, isQuiesced, isReady, type PodFacts, type TagFacts } from './observation.ts';
+import { isAtRest, isLive, isQuiesced, isReady, type PodFacts, type TagFacts } from './observation.ts';
 import type { MigrationSettings } from './settings.ts';
 import type { PodVersion } from './step.ts';
 
@@ -107,7 +107,8 @@ function wake(look: Look & { readonly pod: PodFacts }, now: string, settings: Mi
   if (pod.hibernate && phase !== 'Waking')
     return enter('begin', 'Waking', phase === 'Failed' ? 'RetryRequested' : undefined);
   if (pod.hibernate) return act('begin', { do: 'clearHibernate', pod: versionOf(pod) });
-  if (tag.state === 'absent' && isLive(pod) && isReady(pod)) return enter('woken', 'Active', 'WokenActive');
+  // A VM that could not be stored says so as long as it runs: it is awake nevertheless.
+  if (tag.state === 'absent' && isLive(pod) && isAtRest(pod)) return enter('woken', 'Active', 'WokenActive');
   if (tag.state === 'present' && tag.isSnapshot && isAwake(pod, hibernation))
     return act('woken', { do: 'dropTag', digest: tag.digest });
   if (phase === 'Failed' && isSeen(hibernation)) return { kind: 'wait', row: 'failed', reason: 'WakeTimedOut' };
