@@ -1,3 +1,4 @@
+import { OperationError } from '../failures.ts';
 import type { Applied } from '../../workflows/contracts/activities.ts';
 import {
   ClusterError,
@@ -82,6 +83,9 @@ export async function outcomeOf(work: () => Promise<Applied['outcome'] | undefin
       if (err.reason === 'AlreadyExists') return { outcome: 'exists', message: err.message };
       if (forGood.includes(err.reason)) return { outcome: 'forbidden', message: err.message };
     }
+    // Such as a secret that can't be read: somebody has to mend the configuration.
+    if (err instanceof OperationError && err.type === 'InvalidRequest')
+      return { outcome: 'forbidden', message: err.message };
     if (err instanceof RegistryError)
       return { outcome: registryForGood.includes(err.reason) ? 'forbidden' : 'unavailable', message: err.message };
     throw err;

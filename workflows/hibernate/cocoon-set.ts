@@ -36,6 +36,7 @@ import { after } from '../domain/time.ts';
 import { longestAttribute } from '../shared/attributes.ts';
 import { defined } from '../shared/defined.ts';
 import { failure } from '../shared/failures.ts';
+import { insist } from '../shared/insist.ts';
 import { control, oneLine, waiting } from '../shared/proxies.ts';
 import { budgets, longestPauseMs, mostTurns } from './budgets.ts';
 import { SetState } from './set-state.ts';
@@ -164,8 +165,8 @@ class CocoonSet {
   }
 
   async #change(what: string): Promise<void> {
-    const applied = await control<CocoonSetActivities>(budgets.changeSet, `${what}: ${this.#key()}`).changeSet(
-      this.#turn(false),
+    const applied = await this.#insist(() =>
+      control<CocoonSetActivities>(budgets.changeSet, `${what}: ${this.#key()}`).changeSet(this.#turn(false)),
     );
     this.#take(applied.seen);
     if (applied.outcome === 'done') {
@@ -197,12 +198,14 @@ class CocoonSet {
       const { look, at, settings } = this.#current();
       this.#take(
         await scope.run(() =>
-          waiting<HibernateWaits>(budgets.wait, `${what}: ${this.#key()}`).waitForSetChange({
-            ...this.#turn(false),
-            fingerprint: setFingerprint(look),
-            // What only takes long is shown then.
-            ...(look.suspendingSince === undefined ? {} : { until: after(at, settings.migration.suspendMs) }),
-          }),
+          this.#insist(() =>
+            waiting<HibernateWaits>(budgets.wait, `${what}: ${this.#key()}`).waitForSetChange({
+              ...this.#turn(false),
+              fingerprint: setFingerprint(look),
+              // What only takes long is shown then.
+              ...(look.suspendingSince === undefined ? {} : { until: after(at, settings.migration.suspendMs) }),
+            }),
+          ),
         ),
       );
     } catch (err) {
@@ -218,7 +221,9 @@ class CocoonSet {
   async #look(): Promise<Seen<SetLook>> {
     const turn = this.#turn(this.#isProbeDue);
     this.#isProbeDue = false;
-    return await control<CocoonSetActivities>(budgets.look, `look at ${this.#key()}`).lookAtSet(turn);
+    return await this.#insist(() =>
+      control<CocoonSetActivities>(budgets.look, `look at ${this.#key()}`).lookAtSet(turn),
+    );
   }
 
   #turn(probe: boolean): SetTurn {
@@ -228,6 +233,13 @@ class CocoonSet {
       probe,
       ...(isGivenUp ? { order: 'acknowledge-loss' } : {}),
     };
+  }
+
+  /** A refused right, say, doesn't end it: it goes on when it is given. */
+  async #insist<T>(work: () => Promise<T>): Promise<T> {
+    return await insist(work, (trouble) => {
+      if (trouble !== undefined) this.#state.refused(trouble);
+    });
   }
 
   async #continueWhenLong(): Promise<void> {

@@ -18,6 +18,7 @@ import { after } from '../domain/time.ts';
 import { Publisher } from '../shared/attributes.ts';
 import { defined } from '../shared/defined.ts';
 import { failure } from '../shared/failures.ts';
+import { insist } from '../shared/insist.ts';
 import { control, waiting } from '../shared/proxies.ts';
 import { budgets, longestPauseMs, mostTurns } from './budgets.ts';
 
@@ -81,8 +82,8 @@ class Hibernation {
   }
 
   async #act(what: string): Promise<void> {
-    const applied = await control<HibernationActivities>(budgets.change, `${what}: ${this.#key()}`).changeHibernation(
-      this.#scope(),
+    const applied = await this.#insist(() =>
+      control<HibernationActivities>(budgets.change, `${what}: ${this.#key()}`).changeHibernation(this.#scope()),
     );
     this.#seen = applied.seen;
     if (applied.outcome === 'done') {
@@ -108,11 +109,13 @@ class Hibernation {
     try {
       if (this.#isPoked) throw new Poked();
       this.#seen = await scope.run(() =>
-        waiting<HibernateWaits>(budgets.wait, `${reason}: ${this.#key()}`).waitForHibernationChange({
-          ...this.#scope(),
-          fingerprint: hibernationFingerprint(look),
-          ...(since === undefined ? {} : { until: after(since, limit) }),
-        }),
+        this.#insist(() =>
+          waiting<HibernateWaits>(budgets.wait, `${reason}: ${this.#key()}`).waitForHibernationChange({
+            ...this.#scope(),
+            fingerprint: hibernationFingerprint(look),
+            ...(since === undefined ? {} : { until: after(since, limit) }),
+          }),
+        ),
       );
     } catch (err) {
       if (!(err instanceof Poked) && !(isCancellation(err) && this.#isPoked)) throw err;
@@ -123,9 +126,14 @@ class Hibernation {
   }
 
   async #look(): Promise<Seen<HibernationLook>> {
-    return await control<HibernationActivities>(budgets.look, `look at ${this.#key()}`).lookAtHibernation(
-      this.#scope(),
+    return await this.#insist(() =>
+      control<HibernationActivities>(budgets.look, `look at ${this.#key()}`).lookAtHibernation(this.#scope()),
     );
+  }
+
+  /** A refused right, say, doesn't end it: it goes on when it is given. */
+  async #insist<T>(work: () => Promise<T>): Promise<T> {
+    return await insist(work, (trouble) => (this.#refusal = trouble));
   }
 
   #scope(): SetScope {

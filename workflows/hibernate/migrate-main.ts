@@ -33,6 +33,7 @@ import type { Action, Next, Outcome } from '../domain/hibernate/step.ts';
 import { ConflictDesk } from '../shared/conflict-desk.ts';
 import { failure } from '../shared/failures.ts';
 import { defined } from '../shared/defined.ts';
+import { insist } from '../shared/insist.ts';
 import { control, waiting } from '../shared/proxies.ts';
 import { budgets, longestPauseMs, mostTurns } from './budgets.ts';
 import { listenToOrders } from './migration-orders.ts';
@@ -157,7 +158,7 @@ class Migration {
   }
 
   async #change(name: Changes, turn: MigrationTurn): Promise<TurnResult> {
-    return await control<MigrationActivities>(budgets.change, this.#summary(name))[name](turn);
+    return await this.#insist(() => control<MigrationActivities>(budgets.change, this.#summary(name))[name](turn));
   }
 
   /** Somebody else was faster: at once again, unless that goes on. What is refused is shown and tried again, less and less often. */
@@ -189,12 +190,14 @@ class Migration {
       const seen = await scope.run(async () => {
         const { conflict } = this.#state;
         if (conflict !== undefined) void this.#decideConflict(conflict);
-        return await waiting<HibernateWaits>(budgets.wait, this.#summary(next.reason)).waitForChange({
-          ...turn,
-          decided,
-          ...(until === undefined ? {} : { until }),
-          ...(next.reason === 'WaitingForSlot' ? { queuedAs: this.#key() } : {}),
-        });
+        return await this.#insist(() =>
+          waiting<HibernateWaits>(budgets.wait, this.#summary(next.reason)).waitForChange({
+            ...turn,
+            decided,
+            ...(until === undefined ? {} : { until }),
+            ...(next.reason === 'WaitingForSlot' ? { queuedAs: this.#key() } : {}),
+          }),
+        );
       });
       this.#take(seen);
       this.#slot.forget();
@@ -262,10 +265,20 @@ class Migration {
 
   async #observe(): Promise<Seen<Observation>> {
     const { setUid } = this.#state.kept;
-    return await control<MigrationActivities>(budgets.look, `look at ${this.#key()}`).observeSet({
-      ...this.#set,
-      ...defined('setUid', setUid),
-      probe: true,
+    return await this.#insist(() =>
+      control<MigrationActivities>(budgets.look, `look at ${this.#key()}`).observeSet({
+        ...this.#set,
+        ...defined('setUid', setUid),
+        probe: true,
+      }),
+    );
+  }
+
+  /** A refused right, say, doesn't end a migration: it goes on when it is given. */
+  async #insist<T>(work: () => Promise<T>): Promise<T> {
+    return await insist(work, (trouble) => {
+      this.#state.refusal = trouble;
+      this.#state.show();
     });
   }
 

@@ -28,6 +28,7 @@ import {
   type SlotRequest,
 } from '../domain/hibernate/slots.ts';
 import { defined } from '../shared/defined.ts';
+import { insist } from '../shared/insist.ts';
 import { control } from '../shared/proxies.ts';
 import { budgets } from './budgets.ts';
 
@@ -102,10 +103,10 @@ class MigrationGate {
   }
 
   async #reconcile(): Promise<void> {
-    const { begun, over, limits } = await control<MigrationActivities>(
-      budgets.look,
-      'compare the gate with the cluster',
-    ).listMigrations(this.#gate);
+    const { begun, over, limits } = await insist(
+      () => control<MigrationActivities>(budgets.look, 'compare the gate with the cluster').listMigrations(this.#gate),
+      (trouble) => setCurrentDetails(trouble ?? ''),
+    );
     this.#limits = limits;
     this.#toTell.push(...this.#after({ kind: 'reconcile', begun, over }));
     await this.#tell();

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
+import type { CocoonSetStatus } from '../../../workflows/contracts/hibernate.ts';
+import { messages } from '../../../workflows/contracts/messages.ts';
 import { SetRig } from '../../support/set-rig.ts';
 import { assertOrder } from '../../support/set-timeline.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
-suite('a straight move', () => {
+suite('a straight move', { concurrency: true }, () => {
   let rig: SetRig;
   before(async () => (rig = await SetRig.start()));
   after(() => rig.stop());
@@ -60,6 +63,23 @@ suite('a straight move', () => {
     assert.ok((result.downtimeMs ?? 0) > 0);
     const length = await set.historyLength();
     assert.ok(length <= 120, `a plain migration is short: ${length} events`);
+    scenario.check();
+  });
+
+  test('a right that is missing holds a move up and does not end it', async () => {
+    const scenario = await rig.scenario();
+    const set = await scenario.set();
+    const missing = rig.proxy.refuse(
+      { method: 'get nodes', times: Infinity, match: ({ path }) => path.includes(scenario.namespace) },
+      403,
+      'Forbidden',
+    );
+    await set.move('b');
+    await waitFor('the entity to say what it may not do', async () =>
+      (await set.entity.query<CocoonSetStatus>(messages.status)).message.includes('refused'),
+    );
+    missing.remove();
+    await set.settles('b');
     scenario.check();
   });
 });
