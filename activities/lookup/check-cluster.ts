@@ -1,14 +1,18 @@
 import type { Check, EndpointInfo } from '../../workflows/contracts/lookup.ts';
 import { ClusterError, type Cluster } from '../kubernetes/port.ts';
 import { resources } from '../kubernetes/resources.ts';
+import type { ConfigFile } from '../schemas/config.ts';
 import { vmopOf } from '../vmop/objects.ts';
+import { checkSets } from './check-sets.ts';
 import { missingAccess, type ClusterUse } from './cluster-access.ts';
 
 /** An operation that nobody has looked at for longer than this has been overlooked. */
 const overlookedMs = 60_000;
 
 /** Reachable and trusted, kinds known, allowed, guarded by the webhook, watched by the bridge: one line each. */
-export async function checkCluster(cluster: Cluster, { url, user }: EndpointInfo, use: ClusterUse): Promise<Check[]> {
+export async function checkCluster(cluster: Cluster, { url, user }: EndpointInfo, file: ConfigFile): Promise<Check[]> {
+  // Without a registry there are no sets, and perhaps not even their kinds.
+  const use = { hasWebhook: file.webhook !== undefined, hasSets: Object.keys(file.registries).length > 0 };
   let missing: readonly string[];
   try {
     missing = await missingAccess(cluster, use);
@@ -18,7 +22,9 @@ export async function checkCluster(cluster: Cluster, { url, user }: EndpointInfo
   const kinds = await checkKinds(cluster, use);
   const checks = [{ name: 'log in', ok: true, detail: `${url} as ${user}` }, kinds, access(missing)];
   // What follows acts on these kinds.
-  return kinds.ok ? [...checks, await checkWebhook(cluster, use.hasWebhook), ...(await checkIntake(cluster))] : checks;
+  if (!kinds.ok) return checks;
+  const ofSets = use.hasSets ? await checkSets(cluster, file) : [];
+  return [...checks, ...ofSets, await checkWebhook(cluster, use.hasWebhook), ...(await checkIntake(cluster))];
 }
 
 function failedLogIn(err: unknown, url: string): Check {

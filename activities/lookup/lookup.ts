@@ -33,7 +33,6 @@ export interface LookupDeps extends Pick<TemplateDeps, 'config' | 'vsphere'> {
 /** Read-only questions; each is one row. */
 export function createLookup(deps: LookupDeps, identity: WorkerIdentity): LookupActivities {
   const cluster = deps.cluster ?? noCluster(deps.config.path);
-  const { file } = deps.config;
   const checksOf = async ({ key, info }: ConfiguredEndpoint): Promise<Check[]> => {
     switch (info.kind) {
       case 'vcenter':
@@ -41,11 +40,7 @@ export function createLookup(deps: LookupDeps, identity: WorkerIdentity): Lookup
       case 'registry':
         return await checkRegistry(deps, info, key);
       case 'cluster':
-        return await checkCluster(cluster, info, {
-          hasWebhook: file.webhook !== undefined,
-          // Without a registry there are no sets, and perhaps not even their kinds.
-          hasSets: Object.keys(file.registries).length > 0,
-        });
+        return await checkCluster(cluster, info, deps.config.file);
     }
   };
   const answers: Answers = {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
+import { stringify } from 'yaml';
 import { createConfig, parseConfig } from '../../../activities/config.ts';
 import { OperationError } from '../../../activities/failures.ts';
 import { createCluster } from '../../../activities/kubernetes/client-node-adapter.ts';
@@ -188,6 +189,30 @@ describe('look-ups of a cluster', () => {
     assert.doesNotMatch(detail, /create virtualmachineoperations(,|$)/);
     assert.doesNotMatch(detail, /cocoon|pods|nodes/);
     assert.match(remedy, /workers\/deploy\/rbac/);
+  });
+
+  test('which registry keeps the snapshots and whether the priority class is there shows before a VM is on its way', async () => {
+    const kubeconfig = it.kubernetes.kubeconfig('vmflow');
+    const checked = async (registries: readonly string[], migrations: object) => {
+      const entries = registries.map((name) => [name, { url: 'https://registry.example' }]);
+      const more = stringify({ registries: Object.fromEntries(entries) as object, migrations });
+      return await checksOf(lookups(it.vmflow, kubeconfig, more));
+    };
+    const good = await checked(['main', 'spare'], { registry: 'spare', priorityClass: 'vmflow-vm' });
+    assert.deepEqual(
+      [good['snapshots']?.ok, good['snapshots']?.detail, good['priority class']?.ok],
+      [true, 'kept in registry spare', true],
+    );
+    const bad = await checked(['main', 'spare'], { priorityClass: 'nowhere' });
+    assert.deepEqual([bad['snapshots']?.ok, bad['priority class']?.ok], [false, false]);
+    assert.match(bad['snapshots']?.detail ?? '', /several registries are configured \(main, spare\)/);
+    assert.match(bad['snapshots']?.remedy ?? '', /migrations\.registry/);
+    assert.match(bad['priority class']?.detail ?? '', /no PriorityClass nowhere/);
+    assert.match(bad['priority class']?.remedy ?? '', /workers\/deploy\/scheduling/);
+    const unknown = await checked(['main'], { registry: 'other' });
+    assert.match(unknown['snapshots']?.detail ?? '', /names "other"/);
+    assert.equal(unknown['priority class'], undefined);
+    assert.deepEqual(await as('admin').list(resources.pod, 'default'), []);
   });
 
   test('the webhook: in effect with a bridge behind it, silent without one, missing where one is wanted', async () => {
