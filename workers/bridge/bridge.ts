@@ -29,24 +29,25 @@ async function runBridge(): Promise<void> {
   try {
     const vmops = cluster.watch(resources.vmop);
     const coordinators = temporalCoordinators(temporal.client, settings.taskQueue);
-    const sets = setIntake(cluster, temporal.client, { settings, file, log });
+    // Sets need a registry: without one there are none, and perhaps not even their definition.
+    const hasSets = Object.keys(file.registries).length > 0;
+    const sets = hasSets ? watchSets(cluster, temporal.client, { settings, file, log }) : {};
     const intake = new Intake({ watch: vmops, coordinators, log });
-    await serveUntil(told, { settings, file, vmops, intake, ...(sets === undefined ? {} : { sets }), log });
+    await serveUntil(told, { settings, file, vmops, intake, ...sets, log });
   } finally {
     await cluster.close();
     await temporal.close();
   }
 }
 
-/** Sets need a registry: without one there are none, and perhaps not even their definition. */
-function setIntake(
+function watchSets(
   cluster: Cluster,
   client: Client,
   { settings, file, log }: Pick<Parts, 'settings' | 'file' | 'log'>,
-): SetIntake | undefined {
-  if (Object.keys(file.registries).length === 0) return undefined;
-  return new SetIntake({
-    sets: cluster.watch(resources.set),
+): Required<Pick<Parts, 'sets' | 'setIntake'>> {
+  const sets = cluster.watch(resources.set);
+  const setIntake = new SetIntake({
+    sets,
     pods: cluster.watch(resources.pod),
     hibernations: cluster.watch(resources.hibernation),
     work: temporalSetWork(client, settings.taskQueue),
@@ -54,6 +55,7 @@ function setIntake(
     probeMs: file.migrations.probeMs,
     resyncMs: file.migrations.resyncMs,
   });
+  return { sets, setIntake };
 }
 
 interface Parts {
@@ -61,19 +63,18 @@ interface Parts {
   readonly file: ConfigFile;
   readonly vmops: ResourceWatch;
   readonly intake: Intake;
-  readonly sets?: SetIntake;
+  readonly sets?: ResourceWatch;
+  readonly setIntake?: SetIntake;
   readonly log: WorkerLog;
 }
 
 async function serveUntil(told: Promise<NodeJS.Signals>, parts: Parts): Promise<void> {
-  const { settings, file, vmops, intake, sets, log } = parts;
+  const { settings, file, vmops, intake, sets, setIntake, log } = parts;
   let webhook: RunningWebhook | undefined;
   let isStopping = false;
   const isSynced = becomesTrue(vmops.ready);
-  const metrics = bridgeMetrics(vmops, {
-    pending: () => intake.pending,
-    certificateEndsAt: () => webhook?.certificateEndsAt(),
-  });
+  const state = { pending: () => intake.pending, certificateEndsAt: () => webhook?.certificateEndsAt() };
+  const metrics = bridgeMetrics(vmops, state, sets);
   const stopCounting = onTakeOver(vmops, metrics.superseded);
   const health = await serveBridgeHealth(settings.healthAddress, {
     registry: metrics.registry,
@@ -91,7 +92,7 @@ async function serveUntil(told: Promise<NodeJS.Signals>, parts: Parts): Promise<
   } finally {
     isStopping = true;
     stopCounting();
-    await Promise.all([intake.stop(), sets?.stop(), webhook?.stop()]);
+    await Promise.all([intake.stop(), setIntake?.stop(), webhook?.stop()]);
     await health.close();
   }
 }

@@ -3,6 +3,7 @@ import type { ResourceWatch } from '../../activities/kubernetes/port.ts';
 import { conditionOf, vmopOf, type Vmop } from '../../activities/vmop/objects.ts';
 import { vmopPhases, type VmopPhase } from '../../workflows/contracts/vmop.ts';
 import type { OperationKind } from '../../workflows/domain/vmop/matrix.ts';
+import { setMetrics } from './set-metrics.ts';
 
 const prefix = 'virtualmachineoperation';
 const ofOperation = ['name', 'namespace', 'uid', 'type', 'virtualmachine'] as const;
@@ -20,14 +21,18 @@ export interface BridgeState {
   readonly certificateEndsAt: () => Date | undefined;
 }
 
-/** Series of operations are made from the watch whenever they are asked for: they vanish with their object. */
-export function bridgeMetrics(watch: ResourceWatch, state: BridgeState): BridgeMetrics {
+/**
+ * Series of operations are made from the watch whenever they are asked for: they vanish with their object.
+ * @param sets absent: the bridge doesn't watch any
+ */
+export function bridgeMetrics(watch: ResourceWatch, state: BridgeState, sets?: ResourceWatch): BridgeMetrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const vmops = (): readonly Vmop[] => watch.items().map((object) => vmopOf(object));
   phases(registry, vmops);
   for (const [name, { help, at }] of Object.entries(moments)) moment(registry, `${prefix}_${name}`, help, vmops, at);
   own(registry, state);
+  if (sets !== undefined) setMetrics(registry, sets);
   const supersedes = counter(registry, 'supersedes_total', 'Operations that a newer one took over.');
   const rejections = counter(registry, 'rejections_total', 'Operations that were refused because another was active.');
   return {

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { KubeObject } from '../../../activities/kubernetes/port.ts';
+import { cocoonKeys } from '../../../workflows/contracts/hibernate.ts';
+import { formatRecord, type MigrationRecord } from '../../../workflows/domain/hibernate/record.ts';
 import { bridgeMetrics } from '../../../workers/bridge/metrics.ts';
 import { onTakeOver } from '../../../workers/bridge/take-over-count.ts';
 import { completed, fakeWatch, vmop } from './builders.ts';
@@ -79,6 +82,78 @@ describe('series of operations', () => {
     assert.match(await metrics.registry.metrics(), /uid-a/);
     watch.store.remove(vmop('a', { version: '2' }));
     assert.doesNotMatch(await metrics.registry.metrics(), /uid-a/);
+  });
+});
+
+interface SetParts {
+  readonly version?: string;
+  readonly record?: Partial<MigrationRecord>;
+  /** Reason of the condition `Migrating`, and its status where it isn't False. */
+  readonly migrating?: readonly [reason: string, status?: string];
+}
+
+/** A CocoonSet; without a record nothing of it is on its way. */
+function aSet(name: string, { version = '1', record, migrating }: SetParts = {}): KubeObject {
+  const [reason, status = 'False'] = migrating ?? [];
+  const whole = {
+    ...{ id: 'm', generation: 1, from: 'node-a', to: 'node-b', sourcePodUID: 'p', sourceVMID: 'vm-1' },
+    ...{ startedAt: '2026-01-01T00:00:00Z', stage: 'quiescing', stageAt: '2026-01-01T00:00:00Z' },
+    ...record,
+  };
+  return {
+    metadata: {
+      ...{ name, namespace: 'demo', uid: `uid-${name}`, resourceVersion: version },
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      annotations: record === undefined ? {} : { [cocoonKeys.migration]: formatRecord(whole) },
+    },
+    status: reason === undefined ? {} : { conditions: [{ type: 'Migrating', status, reason, message: '' }] },
+  };
+}
+
+describe('series of sets', () => {
+  const names = ['cocoon_migration_in_flight', 'cocoon_migration_blocked', 'cocoon_snapshot_cleanup_debt'];
+  const all = async (metrics: ReturnType<typeof bridgeMetrics>): Promise<readonly string[]> =>
+    (await Promise.all(names.map((name) => series(metrics, name)))).flat();
+
+  test('count who is on its way by node, who is blocked by reason, and snapshots that are owed', async () => {
+    const sets = fakeWatch();
+    const metrics = bridgeMetrics(fakeWatch(), state, sets);
+    await sets.sync(
+      aSet('one', { record: {}, migrating: ['Snapshotting', 'True'] }),
+      aSet('two', { record: { stage: 'moving', to: 'node-c' } }),
+      aSet('anywhere', { record: { stage: 'restoring', from: 'node-c', to: '' } }),
+      aSet('arrived', { record: { stage: 'cleanup' }, migrating: ['SnapshotCleanupPending', 'True'] }),
+      aSet('cordoned', { migrating: ['TargetUnschedulable'] }),
+      aSet('cordoned-too', { migrating: ['TargetUnschedulable'] }),
+      aSet('lost', { record: { stage: 'moving', from: 'node-d', to: '' }, migrating: ['SnapshotMissing'] }),
+      aSet('settled', { migrating: ['Succeeded'] }),
+      aSet('never', { migrating: ['NotRequested'] }),
+      aSet('new'),
+    );
+    assert.deepEqual(await all(metrics), [
+      'cocoon_migration_in_flight{node="node-a",role="source"} 2',
+      'cocoon_migration_in_flight{node="node-b",role="target"} 1',
+      'cocoon_migration_in_flight{node="node-c",role="target"} 1',
+      'cocoon_migration_in_flight{node="node-c",role="source"} 1',
+      'cocoon_migration_in_flight{node="node-d",role="source"} 1',
+      'cocoon_migration_blocked{reason="TargetUnschedulable"} 2',
+      'cocoon_migration_blocked{reason="SnapshotMissing"} 1',
+      'cocoon_snapshot_cleanup_debt 1',
+    ]);
+  });
+
+  test('vanish when it is over, or with their set', async () => {
+    const sets = fakeWatch();
+    const metrics = bridgeMetrics(fakeWatch(), state, sets);
+    await sets.sync(aSet('one', { record: {} }), aSet('two', { migrating: ['TargetNotReady'] }));
+    assert.equal((await all(metrics)).length, 4);
+    sets.store.put(aSet('one', { version: '2', migrating: ['Succeeded'] }));
+    sets.store.remove(aSet('two', { version: '2' }));
+    assert.deepEqual(await all(metrics), ['cocoon_snapshot_cleanup_debt 0']);
+  });
+
+  test('are not there where no sets are watched', async () => {
+    assert.deepEqual(await all(bridgeMetrics(fakeWatch(), state)), []);
   });
 });
 
