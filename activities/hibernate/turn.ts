@@ -48,9 +48,9 @@ function endingOf(ending: Outcome | undefined): { ending?: Outcome } {
   return ending === undefined ? {} : { ending };
 }
 
-/** An order is for one change. */
+/** A retry is for one change. */
 function withoutOrder({ order, ...known }: Known): Known {
-  return order === 'acknowledge-loss' ? { order, ...known } : known;
+  return order === undefined || order === 'retry' ? known : { order, ...known };
 }
 
 export function decideNow(deps: HibernateDeps, sight: Sight, known: Known, setUid: string | undefined): Decision {

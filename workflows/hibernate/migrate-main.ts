@@ -26,7 +26,7 @@ import type {
 } from '../contracts/hibernate.ts';
 import { cocoonSetId } from '../contracts/ids.ts';
 import { messages } from '../contracts/messages.ts';
-import { decide, textOf } from '../domain/hibernate/decide.ts';
+import { decide, textOf, type Decision } from '../domain/hibernate/decide.ts';
 import type { Observation } from '../domain/hibernate/observation.ts';
 import type { Context, Order } from '../domain/hibernate/situation.ts';
 import type { Action, Next, Outcome } from '../domain/hibernate/step.ts';
@@ -128,6 +128,7 @@ class Migration {
     const context: Context = { now: at, settings: settings.migration, ...known };
     const decision = decide(look, context, this.#state.kept.setUid);
     const { next } = decision;
+    if (next.kind === 'act' && order === 'retry' && this.#isDecidedAnyway(decision, context)) this.#order ??= order;
     this.#state.keep({ turn: this.#state.kept.turn + 1 });
     if (next.kind === 'end') return next.outcome;
     if (next.kind === 'leave') return this.#outcome();
@@ -140,6 +141,13 @@ class Migration {
     await this.#slot.keepFree(next, look);
     await this.#wait(next, textOf(decision), { scope: this.#scope(), known });
     return undefined;
+  }
+
+  /** What is done first has nothing to do with the order: that is for the next turn. */
+  #isDecidedAnyway(decision: Decision, { now, settings }: Context): boolean {
+    const { look } = this.#current();
+    const context: Context = { now, settings, ...this.#state.known(undefined) };
+    return JSON.stringify(decide(look, context, this.#state.kept.setUid)) === JSON.stringify(decision);
   }
 
   async #act(next: Extract<Next, { kind: 'act' }>, turn: MigrationTurn): Promise<void> {

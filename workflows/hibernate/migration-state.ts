@@ -66,8 +66,14 @@ export class MigrationState {
   known(order: Order | undefined): Pick<Context, 'hasSlot' | 'order' | 'since'> {
     const { acknowledgedLoss, setUid, hasSlot, since } = this.#kept;
     const isGivenUp = acknowledgedLoss !== undefined && acknowledgedLoss === setUid;
-    const given = order ?? (isGivenUp ? 'acknowledge-loss' : undefined);
+    const given = order ?? (isGivenUp ? 'acknowledge-loss' : this.#isGoingHome() ? 'abort' : undefined);
     return { hasSlot, since, ...(given === undefined ? {} : { order: given }) };
+  }
+
+  /** An abort holds as long as nobody has wanted the VM elsewhere since: what stands in its way may end at any time. */
+  #isGoingHome(): boolean {
+    const { isAborted, from } = this.#kept;
+    return isAborted === true && from !== undefined && this.#seen?.look.set?.nodeName === from;
   }
 
   /** Takes in a look: the proof of the hand-over is collected on the way. */

@@ -211,7 +211,8 @@ function restoreWait(s: Situation): Next {
 function redo(s: Situation): Next | undefined {
   const { record = newRecord(s), context, observation, tag } = s;
   const pod = podOf(s);
-  const isAsked = context.order === 'retry' || context.order === 'abort' || record.redo?.podUID === pod.uid;
+  const isGivenUp = context.order === 'abort' && s.place === 'off';
+  const isAsked = context.order === 'retry' || isGivenUp || record.redo?.podUID === pod.uid;
   const isEmpty = pod.restore && pod.vmId === '' && !pod.containerRunning && tag === 'good';
   if (!isAsked || !isEmpty) return undefined;
   const node = observation.source;
