@@ -133,7 +133,13 @@ export class SetRig {
     const namespace = await this.kubernetes.createNamespace('sets');
     const room = options.room ?? { cpu: '4', memory: '4Gi', 'ephemeral-storage': '100Gi', pods: '20' };
     const names = (options.nodes ?? ['a', 'b', 'c']).map((name) => `${namespace}-${name}`);
-    const nodes = Object.fromEntries(names.map((name): [string, NodeOptions] => [name, { pool: namespace, room }]));
+    const classOf = (name: string): Pick<NodeOptions, 'snapshotClass'> => {
+      const snapshotClass = options.classes?.[name.slice(namespace.length + 1)];
+      return snapshotClass === undefined ? {} : { snapshotClass };
+    };
+    const nodes = Object.fromEntries(
+      names.map((name): [string, NodeOptions] => [name, { pool: namespace, room, ...classOf(name) }]),
+    );
     const timeline = createTimeline();
     const recorder = await recordSets(only(timeline, namespace), this.admin, this.registryProxy);
     const agents = await startNodeAgents({
@@ -185,6 +191,8 @@ function only(timeline: Timeline, namespace: string): Timeline {
 export interface ScenarioOptions {
   /** Last parts of their names; default `a`, `b`, `c`. */
   readonly nodes?: readonly string[];
+  /** CPU classes of nodes, by their last parts; default: none. */
+  readonly classes?: Readonly<Record<string, string>>;
   /** Of each node; default: four VMs with 1 CPU and 1 GiB. */
   readonly room?: NonNullable<NodeOptions['room']>;
   readonly agents?: Partial<AgentSettings>;
