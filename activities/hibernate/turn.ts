@@ -89,10 +89,11 @@ export async function show(
   if (setObject === undefined) return undefined;
   if (decision.next.kind === 'leave' || decision.next.kind === 'end') return setObject;
   const { phase, condition, warning } = reportOf(decision, sight, contextOf(deps, known));
+  const isOver = decision.next.kind === 'act' && decision.next.ending !== undefined;
   const pods = podsOfSet(deps, setObject, podObject === undefined ? [] : [podObject]);
   const written = await writeSetStatus(deps, setObject, pods, {
     ...(phase === undefined ? {} : { phase }),
-    migrating: condition,
+    migrating: isOver ? done(sight) : condition,
   });
   if (warning !== undefined) await warn(deps, setObject, warning, condition.message);
   return written;
@@ -159,10 +160,10 @@ export function priorityOf({ priorityClass }: HibernateDeps): { readonly priorit
 function done({ set, pod }: Sight): { status: 'False'; reason: string; message: string } {
   const { record } = set ?? {};
   const at = pod?.nodeName ?? '';
-  const isBack = record !== undefined && record.from === at;
+  const hasStayed = at === '' || record?.from === at;
   return {
     status: 'False',
-    reason: isBack ? 'Aborted' : 'Succeeded',
+    reason: hasStayed ? 'Aborted' : 'Succeeded',
     message: at === '' ? '' : `the main VM runs on ${at}`,
   };
 }

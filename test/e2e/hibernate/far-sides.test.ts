@@ -39,6 +39,8 @@ suite('far sides that are slow, silent or forbid', { concurrency: 3 }, () => {
     assert.notEqual(pod.uid, before?.uid);
     assert.equal((await set.writes({ verb: 'create', resource: 'pods' })).length, 2);
     assert.deepEqual(await set.tag(), { state: 'absent' });
+    const { status, reason } = (await set.condition('Migrating')) ?? {};
+    assert.deepEqual([status, reason], ['False', 'Succeeded']);
     scenario.check();
   });
 

@@ -82,6 +82,8 @@ suite('moves that have gone wrong elsewhere', { concurrency: 3 }, () => {
       [[pod.vmId, 'Running']],
     );
     assert.equal((await set.condition('Ready'))?.status, 'True');
+    const condition = await set.condition('Migrating');
+    assert.deepEqual([condition?.status, condition?.reason], ['False', 'Aborted']);
     const [stored] = scenario.timeline.entries({ what: 'tag-put', vm: set.vmName });
     const [, restored] = scenario.timeline.entries({ what: 'vm-started', vm: set.vmName });
     assert.equal(counterOf(restored), counterOf(stored));
