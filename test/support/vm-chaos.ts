@@ -8,17 +8,6 @@ import { superseders } from '../../workflows/domain/vmop/matrix.ts';
 import { switches } from '../sim/vm-layer/switches.ts';
 import { completedOf, type OperationUnderTest, type VmRig, type VmScenario } from './vm-rig.ts';
 
-/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
-export function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 /** What was seen of one operation, as it changed. */
 export interface Sighting {
   readonly at: number;

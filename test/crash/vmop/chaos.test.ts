@@ -5,7 +5,8 @@ import { changeRequests, type Vmop } from '../../../activities/vmop/objects.ts';
 import { vmopKeys } from '../../../workflows/contracts/vmop.ts';
 import { delayAnnotations } from '../../sim/vm-layer/switches.ts';
 import type { AuditEvent } from '../../stack/kubernetes-audit.ts';
-import { makeAMess, OperationHistory, randomFrom } from '../../support/vm-chaos.ts';
+import { randomFrom } from '../../support/random.ts';
+import { makeAMess, OperationHistory } from '../../support/vm-chaos.ts';
 import { completedOf, VmRig, type OperationUnderTest, type VmScenario } from '../../support/vm-rig.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
