@@ -95,9 +95,16 @@ interface SetParts {
 /** A CocoonSet; without a record nothing of it is on its way. */
 function aSet(name: string, { version = '1', record, migrating }: SetParts = {}): KubeObject {
   const [reason, status = 'False'] = migrating ?? [];
-  const whole = {
-    ...{ id: 'm', generation: 1, from: 'node-a', to: 'node-b', sourcePodUID: 'p', sourceVMID: 'vm-1' },
-    ...{ startedAt: '2026-01-01T00:00:00Z', stage: 'quiescing', stageAt: '2026-01-01T00:00:00Z' },
+  const whole: MigrationRecord = {
+    id: 'm',
+    generation: 1,
+    from: 'node-a',
+    to: 'node-b',
+    sourcePodUID: 'p',
+    sourceVMID: 'vm-1',
+    startedAt: '2026-01-01T00:00:00Z',
+    stage: 'quiescing',
+    stageAt: '2026-01-01T00:00:00Z',
     ...record,
   };
   return {
