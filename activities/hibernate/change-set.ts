@@ -1,6 +1,8 @@
 import type { Applied, CocoonSetActivities, SetTurn } from '../../workflows/contracts/activities.ts';
 import { cocoonKeys, snapshotTags } from '../../workflows/contracts/hibernate.ts';
+import type { Condition } from '../../workflows/domain/conditions.ts';
 import { vmNamesToCollect, vmNameOf } from '../../workflows/domain/hibernate/names.ts';
+import { reasons } from '../../workflows/domain/hibernate/reasons.ts';
 import { setTurn, type SetAction, type SetStep } from '../../workflows/domain/hibernate/set-turn.ts';
 import type { PodVersion } from '../../workflows/domain/hibernate/step.ts';
 import { setFinalizer } from '../kubernetes/change.ts';
@@ -72,7 +74,7 @@ export async function showSet(deps: HibernateDeps, sight: Sighted, step: SetStep
   const phase = step.phase ?? undefined;
   const written = await writeSetStatus(deps, setObject, pods, {
     ...(phase === undefined ? {} : { phase: phase === 'Running' || phase === 'Scaling' ? 'settled' : phase }),
-    ...migratingOf(setObject),
+    ...migratingOf(setObject, step),
   });
   if (step.reason !== undefined && warnings.includes(step.reason))
     await warn(deps, setObject, step.reason, messageOf(sight, step.reason));
@@ -81,10 +83,16 @@ export async function showSet(deps: HibernateDeps, sight: Sighted, step: SetStep
   return written;
 }
 
-/** A set that never moved says so. */
-function migratingOf({ status }: KubeObject): object {
-  const { conditions = [] } = (status ?? {}) as { conditions?: readonly { readonly type: string }[] };
-  if (conditions.some(({ type }) => type === 'Migrating')) return {};
+/**
+ * A set that never moved says so, and one that is settled no longer says what a migration waited for whose wish was taken back
+ * before it began. How one ended stays.
+ */
+function migratingOf({ status }: KubeObject, { isSettled, phase }: SetStep): object {
+  const { conditions = [] } = (status ?? {}) as { conditions?: readonly Condition[] };
+  const last = conditions.find(({ type }) => type === 'Migrating');
+  const isAsItShouldBe = isSettled === true && phase === 'Running';
+  const isLeftOver = last !== undefined && (last.status === 'True' || Object.hasOwn(reasons, last.reason));
+  if (last !== undefined && !(isAsItShouldBe && isLeftOver)) return {};
   return { migrating: { status: 'False', reason: 'NotRequested', message: '' } };
 }
 

@@ -133,6 +133,10 @@ describe('sets from the command line', () => {
     assert.equal(exit, 0, stderr);
     const set = await json(scenario, 'CocoonSet', 'set', 'get', 'web');
     assert.deepEqual([set['node'], set['phase']], [scenario.node('a'), 'Running']);
+    await waitFor('the set to say no more what it waited for', async () => {
+      const { migrating } = await json(scenario, 'CocoonSet', 'set', 'get', 'web');
+      return (migrating as { reason: string } | undefined)?.reason === 'NotRequested';
+    });
     scenario.check();
   });
 
