@@ -20,6 +20,12 @@ function plan(over: Partial<DrainPlanInput>): ReturnType<typeof drainPlan> {
   return drainPlan({ node: 'node-a', candidates: [], nodes, inFlight: [], maxParallel: 10, ...over });
 }
 
+test('a suspended set stays named once it is wanted elsewhere, and is not given another target', () => {
+  const { blocked, pins, waiting } = plan({ candidates: [one('asleep', { suspend: true, nodeName: 'node-b' })] });
+  assert.deepEqual(blocked, [{ set: 'demo/asleep', reason: 'Suspended' }]);
+  assert.deepEqual([pins, waiting], [[], 0]);
+});
+
 test('those that can go, go; those that cannot are named and keep nobody', () => {
   const { moves, blocked, pins } = plan({
     candidates: [

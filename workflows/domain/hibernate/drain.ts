@@ -61,11 +61,12 @@ interface Progress extends DrainPlan {
 function planned(progress: Progress, candidate: DrainCandidate, input: DrainPlanInput): Progress {
   const set = keyOf(candidate.set);
   const obstacle = obstacleOf(candidate);
-  if (obstacle !== undefined) return { ...progress, blocked: [...progress.blocked, { set, reason: obstacle }] };
+  if (obstacle !== undefined) return withBlocked(progress, set, obstacle);
   const isWantedElsewhere = candidate.set.nodeName !== '' && candidate.set.nodeName !== input.node;
+  if (isWantedElsewhere && candidate.set.suspend) return withBlocked(progress, set, 'Suspended');
   if (isWantedElsewhere) return { ...progress, waiting: progress.waiting + 1 };
   const target = bestTarget(progress.nodes, candidate);
-  if (target === undefined) return { ...progress, blocked: [...progress.blocked, { set, reason: 'NoTarget' }] };
+  if (target === undefined) return withBlocked(progress, set, 'NoTarget');
   const move = { set, target: target.name, previous: candidate.set.nodeName };
   if (candidate.set.suspend) return withPin(progress, move);
   if (progress.moves.length + input.inFlight.length >= input.maxParallel)
@@ -75,8 +76,11 @@ function planned(progress: Progress, candidate: DrainCandidate, input: DrainPlan
 }
 
 function withPin(progress: Progress, move: DrainMove): Progress {
-  const reason = 'Suspended';
-  return { ...progress, pins: [...progress.pins, move], blocked: [...progress.blocked, { set: move.set, reason }] };
+  return withBlocked({ ...progress, pins: [...progress.pins, move] }, move.set, 'Suspended');
+}
+
+function withBlocked(progress: Progress, set: string, reason: DrainObstacle): Progress {
+  return { ...progress, blocked: [...progress.blocked, { set, reason }] };
 }
 
 function obstacleOf({ set, live, held }: DrainCandidate): DrainObstacle | undefined {
