@@ -54,8 +54,15 @@ async function checkKinds(cluster: Cluster, { hasSets }: ClusterUse): Promise<Ch
     ok: false,
     detail: `the API server doesn't know ${unknown.map(({ plural, group }) => `${plural}.${group}`).join(', ')}`,
     failure: 'wrong',
-    remedy: 'kubectl apply -f workers/deploy/crds',
+    remedy: `kubectl apply ${definitionsOf(unknown, wanted.length)}`,
   };
+}
+
+/** Their files; a cluster that has some of the kinds has its own definitions of those. */
+function definitionsOf(unknown: readonly { readonly plural: string }[], wanted: number): string {
+  const folder = 'workers/deploy/crds';
+  if (unknown.length === wanted) return `-f ${folder}`;
+  return unknown.map(({ plural }) => `-f ${folder}/${plural}.yaml`).join(' ');
 }
 
 /** The kind when it isn't known. One that may not be read is known. */

@@ -6,7 +6,7 @@ import { stringify } from 'yaml';
 import { createConfig, parseConfig } from '../../../activities/config.ts';
 import { OperationError } from '../../../activities/failures.ts';
 import { createCluster } from '../../../activities/kubernetes/client-node-adapter.ts';
-import type { Cluster } from '../../../activities/kubernetes/port.ts';
+import { ClusterError, type Cluster } from '../../../activities/kubernetes/port.ts';
 import { resources } from '../../../activities/kubernetes/resources.ts';
 import { createRegistries } from '../../../activities/registry/registries.ts';
 import { createLookup } from '../../../activities/lookup/lookup.ts';
@@ -189,6 +189,21 @@ describe('look-ups of a cluster', () => {
     assert.doesNotMatch(detail, /create virtualmachineoperations(,|$)/);
     assert.doesNotMatch(detail, /cocoon|pods|nodes/);
     assert.match(remedy, /workers\/deploy\/rbac/);
+  });
+
+  test('where only the kinds of sets are missing theirs are to be applied, and not over those of the cluster', async () => {
+    const vmsOnly: Cluster = {
+      ...it.vmflow,
+      get: (kind, ...which) =>
+        kind.plural.startsWith('cocoon')
+          ? Promise.reject(new ClusterError('NotFound', `no ${kind.plural}`))
+          : it.vmflow.get(kind, ...which),
+    };
+    const checks = await checksOf(lookups(vmsOnly, it.kubernetes.kubeconfig('vmflow'), aRegistry));
+    assert.equal(
+      checks['resource definitions']?.remedy,
+      'kubectl apply -f workers/deploy/crds/cocoonsets.yaml -f workers/deploy/crds/cocoonhibernations.yaml',
+    );
   });
 
   test('which registry keeps the snapshots and whether the priority class is there shows before a VM is on its way', async () => {
