@@ -13,6 +13,14 @@ export const scenarioSets: readonly ScenarioSet[] = [
     ids: Array.from({ length: 42 }, (_, index) => `A${String(index + 1).padStart(2, '0')}`),
   },
   {
+    prefix: 'hibernate',
+    title: 'Hibernate-snapshot migration',
+    // AS-38 is about agents that don't say what they do: not supported yet.
+    ids: Array.from({ length: 40 }, (_, index) => `AS-${String(index + 1).padStart(2, '0')}`).filter(
+      (id) => id !== 'AS-38',
+    ),
+  },
+  {
     prefix: 'case',
     title: 'Reported cases',
     ids: [
@@ -25,6 +33,16 @@ export const scenarioSets: readonly ScenarioSet[] = [
       '16',
       '17',
       '19',
+      '21',
+      '23',
+      '24',
+      '27',
+      '29',
+      '31',
+      '33',
+      '35',
+      '37',
+      '40',
       '41',
       '43',
       '46',
@@ -70,7 +88,7 @@ export function scenarioReport(sets: readonly ScenarioSet[], sources: readonly T
     .map(({ prefix, title, ids }) => {
       const rows = ids.map((id) => {
         const files = covered.get(`${prefix}/${id}`) ?? [];
-        return `  ${`${prefix}/${id}`.padEnd(14)}${files.length > 0 ? `covered      ${files.join(', ')}` : 'not covered'}`;
+        return `  ${`${prefix}/${id}`.padEnd(18)}${files.length > 0 ? `covered      ${files.join(', ')}` : 'not covered'}`;
       });
       const count = ids.filter((id) => covered.get(`${prefix}/${id}`)?.length).length;
       return [`${title}: ${count} of ${ids.length} covered`, ...rows].join('\n');
