@@ -68,7 +68,7 @@ suite('a VM that a CocoonHibernation has put to sleep', { concurrency: 3 }, () =
       scenario.check();
     });
 
-  test('case/24 the Pod of a sleeping VM is deleted: its successor sleeps or restores, and boots nothing fresh', async () => {
+  test('case/24 the Pod of a sleeping VM is deleted: its successor restores it and lets it sleep again', async () => {
     const scenario = await rig.scenario();
     const set = await scenario.set();
     const hibernation = await hibernationOf(set, 'Hibernate');
@@ -80,8 +80,13 @@ suite('a VM that a CocoonHibernation has put to sleep', { concurrency: 3 }, () =
       return now === undefined || now.uid === uid ? undefined : now;
     });
     assert.ok(pod.restore);
+    await waitFor('the VM to be restored', () => scenario.timeline.entries({ what: 'vm-started' }).length === 2);
+    await waitFor('it to sleep again', async () => {
+      const [now, tag] = [await set.pod(), await set.tag()];
+      return now?.hibernate === true && now.lifecycle?.state === 'hibernated' && tag.state === 'present';
+    });
+    assert.deepEqual(set.vms(), []);
     await hibernation.is('Hibernated');
-    await waitFor('the VM to sleep again', async () => (await set.tag()).state === 'present' && set.vms().length === 0);
     await hibernation.wants('Wake');
     await hibernation.is('Active');
     await set.settles();

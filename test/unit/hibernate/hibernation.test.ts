@@ -62,6 +62,8 @@ const lines: readonly (readonly [expected: string, title: string, look: Hibernat
     'hibernate: it takes too long',
     look({ phase: 'Hibernating', phaseSince: minutes(3) }, { pod: aPod({ hibernate: true }) }),
   ],
+  ['Hibernating', 'a new Pod has restored the VM', look({ phase: 'Hibernated' }, { pod: woken, tag: aTag() })],
+  ['settled', 'a new Pod is restoring the VM', look({ phase: 'Hibernated' }, { pod: aPod({ vmId: '' }), tag: aTag() })],
   ['wait HibernateTimedOut', 'failed', look({ phase: 'Failed' }, { pod: aPod({ hibernate: true }) })],
   ['Hibernated Hibernated', 'a late success counts', look({ phase: 'Failed' }, asleep)],
   [

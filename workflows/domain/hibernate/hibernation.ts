@@ -86,7 +86,9 @@ function hibernate(look: Look & { readonly pod: PodFacts }, now: string, setting
   const { phase, phaseSince } = hibernation;
   const isStored = isQuiesced(pod) && tag.state === 'present' && tag.isSnapshot;
   if (isStored && phase !== 'Hibernated') return enter('hibernated', 'Hibernated', 'Hibernated');
-  if (phase === 'Hibernated' && isSeen(hibernation)) return { kind: 'settled', row: 'hibernated' };
+  // A new Pod has restored the VM: it is put to sleep again.
+  const hasWoken = isLive(pod) && !pod.hibernate;
+  if (phase === 'Hibernated' && isSeen(hibernation) && !hasWoken) return { kind: 'settled', row: 'hibernated' };
   if (phase === 'Failed' && isSeen(hibernation)) return { kind: 'wait', row: 'failed', reason: 'HibernateTimedOut' };
   if (phase !== 'Hibernating') return enter('begin', 'Hibernating', phase === 'Failed' ? 'RetryRequested' : undefined);
   if (!pod.hibernate) {
