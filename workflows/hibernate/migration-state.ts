@@ -8,7 +8,7 @@ import type {
   MigrateMainStatus,
   SetName,
 } from '../contracts/hibernate.ts';
-import type { Step } from '../contracts/status.ts';
+import type { Step, StepState } from '../contracts/status.ts';
 import type { Decision } from '../domain/hibernate/decide.ts';
 import { isLive, isReady, type Observation } from '../domain/hibernate/observation.ts';
 import { wayEffects } from '../domain/hibernate/reasons.ts';
@@ -156,7 +156,7 @@ export class MigrationState {
       id: workflowInfo().workflowId,
       status: this.#result?.outcome ?? this.#decision?.shown ?? 'Preparing',
       reason: this.#result?.outcome ?? condition?.reason ?? 'Observing',
-      message: this.refusal ?? condition?.message ?? 'looking at the set',
+      message: this.#message(),
       since,
       ...defined('deadline', until),
       ...(this.#result === undefined ? defined('waitingFor', waitingFor) : {}),
@@ -194,14 +194,20 @@ export class MigrationState {
     setCurrentDetails(migrationDetails(status, this.#result));
   }
 
+  #message(): string {
+    if (this.#result !== undefined) return endings[this.#result.outcome];
+    return this.refusal ?? this.#report?.condition.message ?? 'looking at the set';
+  }
+
   #steps(): Step[] {
     const at = way.findIndex(({ id }) => id === this.#reached);
-    const isDone = this.#result !== undefined;
-    return way.map(({ id, title }, place) => ({
-      id,
-      title,
-      state: place < at || isDone ? 'done' : place === at ? 'active' : 'pending',
-    }));
+    const outcome = this.#result?.outcome;
+    const stateOf = (place: number): StepState => {
+      if (place < at || outcome === 'migrated') return 'done';
+      if (outcome !== undefined) return 'skipped';
+      return place === at ? 'active' : 'pending';
+    };
+    return way.map(({ id, title }, place) => ({ id, title, state: stateOf(place) }));
   }
 
   #next(isConflict: boolean): string[] {
@@ -226,3 +232,11 @@ export class MigrationState {
     return this.#seen;
   }
 }
+
+const endings: Readonly<Record<Outcome, string>> = {
+  migrated: 'the VM runs where it is wanted',
+  aborted: 'the VM runs where it came from',
+  superseded: 'there is nothing left to move',
+  setDeleted: 'the set is gone or going',
+  parked: 'the set is suspended; it goes on when the set is woken',
+};

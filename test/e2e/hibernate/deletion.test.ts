@@ -18,6 +18,9 @@ suite('a set that is deleted while its VM moves', { concurrency: 3 }, () => {
       await goOn();
       await set.isGone();
       assert.equal((await set.migrationResult()).outcome, 'setDeleted');
+      const { message, steps } = await set.migrationStatus();
+      assert.match(message, /set is gone/);
+      assert.ok(steps.some(({ state }) => state === 'skipped') && !steps.some(({ state }) => state === 'active'));
       const tag = await waitFor('the registry to answer', async () => {
         const facts = await set.tag();
         return facts.state === 'unknown' ? undefined : facts;
