@@ -32,6 +32,7 @@ export function createWaitForChange(deps: HibernateDeps): HibernateWaits['waitFo
         untilAnswered(deps.cluster, wait.objects, Context.current().cancellationSignal, async () => {
           const remaining = end - Date.now();
           if (remaining > 0 && !wait.isWorthALook()) return { againInMs: Math.min(wait.pauseMs, remaining) };
+          wait.looks();
           const sight = await observe(deps, scope, true);
           const decision = decideNow(deps, sight, known, scope.setUid);
           const isOver =
@@ -88,10 +89,14 @@ class ChangeFilter {
     return this.pauseMs === 1 || this.#cached() !== this.#before;
   }
 
+  /** Before a look: what changes while it lasts is looked at again. */
+  looks(): void {
+    this.#before = this.#cached();
+  }
+
   looked(sight: Sight): void {
     this.#lookedAt = Date.now();
     this.#isRegistrySilent = sight.tag.state === 'unknown';
-    this.#before = this.#cached();
   }
 
   /** The fingerprint as the watches know the world. */

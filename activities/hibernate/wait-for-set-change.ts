@@ -31,20 +31,18 @@ export function createWaitForSetChange(deps: HibernateDeps): HibernateWaits['wai
     let pauseMs = settings.reReadMs;
 
     /** Versions of all that may matter, as the watches know them. */
-    const cached = (): string => {
+    const cached = (isOpenThen = isMigrationOpen): string => {
       const set = cluster.watch(resources.set).get(namespace, name);
       const pods = cluster.watch(resources.pod).items();
       const main = podNameOf(name, 0);
       const ours = pods.filter(
         (pod) =>
-          set !== undefined &&
-          isControlledBy(pod, set.metadata.uid) &&
-          !(isMigrationOpen && pod.metadata.name === main),
+          set !== undefined && isControlledBy(pod, set.metadata.uid) && !(isOpenThen && pod.metadata.name === main),
       );
       const others = cluster.watch(resources.hibernation).items();
       const near = others.filter((one) => one.metadata.namespace === namespace);
       const { uid, generation, deletionTimestamp, resourceVersion } = set?.metadata ?? {};
-      const own = isMigrationOpen ? `${uid} ${generation} ${deletionTimestamp}` : `${uid} ${resourceVersion}`;
+      const own = isOpenThen ? `${uid} ${generation} ${deletionTimestamp}` : `${uid} ${resourceVersion}`;
       return [own, ...[...ours, ...near].map(({ metadata }) => metadata.resourceVersion)].join(' ');
     };
 
@@ -65,13 +63,17 @@ export function createWaitForSetChange(deps: HibernateDeps): HibernateWaits['wai
             lookedAt = Date.now();
             return { againInMs: Math.max(1, Math.min(pauseMs, end - lookedAt)) };
           }
+          // Taken before the look: what changes while it lasts is looked at again.
+          const known = { open: cached(true), closed: cached(false) };
           const sight = await lookAtSet(deps, turn);
           const { look } = sight;
           isMigrationOpen = look.isMigrationOpen;
-          before = cached();
+          before = isMigrationOpen ? known.open : known.closed;
           if (setFingerprint(look) !== fingerprint || end <= Date.now()) return { answer: seen(deps, look) };
           lookedAt = Date.now();
-          pauseMs = look.main.tag.state === 'unknown' ? settings.pollFloorMs : settings.reReadMs;
+          // What no watch tells is asked more often.
+          const isUnwatched = isMigrationOpen || look.main.tag.state === 'unknown';
+          pauseMs = isUnwatched ? settings.pollFloorMs : settings.reReadMs;
           const { setObject } = sight;
           if (!isShown && setObject !== undefined)
             await outcomeOf(async () => {
