@@ -9,7 +9,7 @@ import { historiesDir, pathOf, recordedHistories, type HistoryEvent } from './hi
 
 const run = promisify(execFile);
 /** Where chance decides the order there are more paths than anybody can keep. */
-const mostOfType = 60;
+const mostOfType = 40;
 const largest = 64 * 1024 * 1024;
 
 /** Keys whose values are of one machine and one moment, and that no replay looks at. */

@@ -40,7 +40,7 @@ export async function setStory(stack: Stack): Promise<void> {
   say('Back to node a, all five; then the node is emptied, two at a time');
   await mustSucceed(stack, ['move', 'shell', '--to', 'node-a', ...inDesks, '--wait']);
   await mustSucceed(stack, ['move', 'build', '--to', 'node-a', ...inDesks, '--wait']);
-  await mustSucceed(stack, ['node', 'drain', 'node-a', '--max-parallel', '2', '--wait']);
+  await mustSucceed(stack, ['node', 'drain', 'node-a', '--max-parallel', '2', '--yes', '--wait']);
   await mustSucceed(stack, ['set', 'list', ...inDesks]);
 }
 

@@ -48,7 +48,7 @@ Try, in another terminal:
   vmflow set list -n ${sets}
   vmflow move shell --to node-b -n ${sets} --wait
   vmflow hibernate build -n ${sets} --wait; vmflow wake build -n ${sets} --wait
-  vmflow node drain node-a --max-parallel 2 --wait; vmflow node status node-a
+  vmflow node drain node-a --max-parallel 2 --yes --wait; vmflow node status node-a
 
 Ctrl-C ends all of it.`);
 
