@@ -67,6 +67,17 @@ const changes: Readonly<Record<Action['do'], Changes>> = {
 type Changes =
   'stampPod' | 'keepRecord' | 'setHibernate' | 'clearHibernate' | 'deletePod' | 'createMainPod' | 'dropTag';
 
+/** What each change is for, as the history shows it. */
+const says: Readonly<Record<Changes, string>> = {
+  stampPod: "tell the agent of the set's newest version",
+  keepRecord: 'note how far it is',
+  setHibernate: 'ask the agent to store the VM',
+  clearHibernate: 'ask the agent to wake the VM',
+  deletePod: 'remove the Pod',
+  createMainPod: 'create the Pod for the target',
+  dropTag: 'drop the snapshot',
+};
+
 class Migration {
   readonly #set: SetName;
   readonly #state: MigrationState;
@@ -166,7 +177,9 @@ class Migration {
   }
 
   async #change(name: Changes, turn: MigrationTurn): Promise<TurnResult> {
-    return await this.#insist(() => control<MigrationActivities>(budgets.change, this.#summary(name))[name](turn));
+    return await this.#insist(() =>
+      control<MigrationActivities>(budgets.change, this.#summary(says[name]))[name](turn),
+    );
   }
 
   /** Somebody else was faster: at once again, unless that goes on. What is refused is shown and tried again, less and less often. */
