@@ -4,6 +4,7 @@ import type { MigrationActivities } from '../../workflows/contracts/activities.t
 import { searchKeys } from '../../workflows/contracts/attributes.ts';
 import type { MigrationGateStatus, SlotAnswer, SlotCall } from '../../workflows/contracts/hibernate.ts';
 import { migrateMainId, migrationGateId } from '../../workflows/contracts/ids.ts';
+import { controlQueueOf } from '../../workflows/contracts/task-queues.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import type { SlotRequest } from '../../workflows/domain/hibernate/slots.ts';
 import { resources } from '../kubernetes/resources.ts';
@@ -17,7 +18,7 @@ export function createCallGate({ temporal }: HibernateDeps): MigrationActivities
       args: [call],
       startWorkflowOperation: new WithStartWorkflowOperation<Workflow>('migrationGate', {
         taskQueue,
-        workflowId: migrationGateId,
+        workflowId: migrationGateId(taskQueue),
         args: [{}],
         workflowIdConflictPolicy: 'USE_EXISTING',
         staticSummary: 'Who may move a VM now',
@@ -54,9 +55,10 @@ export function createListMigrations({
 
 /** The gate has this set in its queue. One that doesn't answer isn't taken for one that has forgotten. */
 export async function isQueued(temporal: Client, set: string): Promise<boolean> {
+  const gateId = migrationGateId(controlQueueOf(Context.current().info.taskQueue));
   try {
-    if (!(await isOpen(temporal, migrationGateId))) return false;
-    const { gate } = await temporal.workflow.getHandle(migrationGateId).query<MigrationGateStatus>(messages.status);
+    if (!(await isOpen(temporal, gateId))) return false;
+    const { gate } = await temporal.workflow.getHandle(gateId).query<MigrationGateStatus>(messages.status);
     return gate.queue.some((request) => request.set === set);
   } catch (err) {
     return !(err instanceof WorkflowNotFoundError);

@@ -1,3 +1,4 @@
+import { defaultTaskQueue } from './task-queues.ts';
 import { sha256Hex } from '../domain/sha256.ts';
 import { byteLength } from '../domain/text.ts';
 import { canonicalFolder, pathSegments } from '../domain/template/paths.ts';
@@ -85,8 +86,13 @@ export function hibernationRequestId(namespace: string, pod: string, desire: str
   return `hibernation-request/${idSegment(namespace)}/${idSegment(pod)}/${idSegment(desire)}`;
 }
 
-/** The one gate of all migrations of a cluster. */
-export const migrationGateId = 'slots/migration/gate';
+/**
+ * `slots/migration/gate`: the one gate of all migrations of a cluster. Workers of another queue than the default have their own,
+ * `slots/migration/gate/<queue>`: one that nobody's workers serve any more must not hold up the others.
+ */
+export function migrationGateId(taskQueue: string): string {
+  return taskQueue === defaultTaskQueue ? 'slots/migration/gate' : `slots/migration/gate/${idSegment(taskQueue)}`;
+}
 
 /** `drain/<node>`: the one drain that a node can have at a time. */
 export function drainId(node: string): string {
