@@ -4,5 +4,5 @@ import { migrationGateId } from '../../../workflows/contracts/ids.ts';
 
 test('workers of another queue have a gate of their own', () => {
   assert.equal(migrationGateId('vmflow'), 'slots/migration/gate');
-  assert.equal(migrationGateId('blue/1'), 'slots/migration/gate/blue%2F1');
+  assert.equal(migrationGateId('blue/1'), 'slots/migration/gate/blue%2f1');
 });
