@@ -161,7 +161,7 @@ class CocoonSet {
     }
     this.#take(await this.#look());
     // One that ends at once would be started again at once.
-    if (!this.#current().look.isMigrationOpen) await sleep(closingPause);
+    if (!this.#current().look.isMigrationOpen) await sleep(closingPause, { summary: 'let the migration close' });
   }
 
   async #change(what: string): Promise<void> {
@@ -210,7 +210,7 @@ class CocoonSet {
       );
     } catch (err) {
       if (!(err instanceof Poked) && !(isCancellation(err) && this.#isPoked)) throw err;
-      if (this.#hasClosed) await sleep(closingPause);
+      if (this.#hasClosed) await sleep(closingPause, { summary: 'let the migration close' });
       this.#hasClosed = false;
       this.#take(await this.#look());
     } finally {

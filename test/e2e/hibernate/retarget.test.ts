@@ -95,6 +95,7 @@ suite('people change their mind while a VM moves', { concurrency: 2 }, () => {
     assert.ok(counterOf(second) >= counterOf(b));
     assert.equal(counterOf(c), counterOf(second));
     assert.equal(scenario.timeline.entries({ what: 'tag-deleted' }).length, 2);
+    assert.equal((await set.migrationResult()).outcome, 'migrated');
     scenario.check();
   });
 
