@@ -1,7 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { guard, release } from './watchdog.ts';
@@ -38,6 +38,7 @@ export interface SupervisedProcess {
   stop(graceMs?: number): Promise<void>;
   /** SIGKILL: nothing of it runs any more when this resolves. */
   kill(): Promise<void>;
+  /** A `SIGSTOP` has taken effect when this returns. */
   signal(signal: NodeJS.Signals): void;
 }
 
@@ -94,7 +95,10 @@ function supervise(child: ChildProcessWithoutNullStreams, lines: readonly string
     exited,
     isRunning,
     kill,
-    signal: (signal) => void child.kill(signal),
+    signal(signal) {
+      child.kill(signal);
+      if (signal === 'SIGSTOP' && child.pid !== undefined) untilStopped(child.pid);
+    },
     async stop(graceMs = 5_000) {
       child.kill('SIGTERM');
       const grace = new AbortController();
@@ -141,6 +145,21 @@ async function becomeReady(options: ProcessOptions, ready: Promise<void>, child:
 }
 
 let isWatching = false;
+
+/** A signal takes a moment to reach every thread: until then some may still answer. Where there is no `/proc`, nobody knows. */
+function untilStopped(pid: number): void {
+  const until = Date.now() + 2_000;
+  const isStopped = (task: string): boolean =>
+    /\) [TtXZ] /.test(readFileSync(`/proc/${pid}/task/${task}/stat`, 'utf8'));
+  while (Date.now() < until) {
+    try {
+      if (readdirSync(`/proc/${pid}/task`).every(isStopped)) return;
+    } catch {
+      // Gone, or a thread that ended in between.
+      if (!existsSync(`/proc/${pid}`)) return;
+    }
+  }
+}
 
 /** Children end with us, whether we end by ourselves or by a signal (the watchdog covers SIGKILL). */
 function endChildrenWithUs(): void {

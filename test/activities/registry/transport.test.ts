@@ -116,14 +116,17 @@ describe('a registry that', () => {
     const registry = connect(real.url, { requestTimeoutMs: 300 });
     const { digest } = await push(real, 'frozen');
     real.freeze();
-    for (const attempt of [registry.digest(repository, 'frozen'), registry.remove(repository, 'frozen')].map((one) =>
-      refusal(one, 'Timeout'),
-    )) {
-      const { message, status } = await attempt;
-      assert.match(message, /^127\.0\.0\.1:\d+ \(registry main\) did not answer within 300 ms\.$/);
-      assert.equal(status, undefined);
+    try {
+      for (const attempt of [registry.digest(repository, 'frozen'), registry.remove(repository, 'frozen')].map((one) =>
+        refusal(one, 'Timeout'),
+      )) {
+        const { message, status } = await attempt;
+        assert.match(message, /^127\.0\.0\.1:\d+ \(registry main\) did not answer within 300 ms\.$/);
+        assert.equal(status, undefined);
+      }
+    } finally {
+      real.thaw();
     }
-    real.thaw();
     // Nobody knows whether the deletion arrived: either answer is one.
     const found = await waitFor('an answer', async () => ({ digest: await registry.digest(repository, 'frozen') }));
     assert.ok([digest, undefined].includes(found.digest));
