@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { swapGap } from './b7-gap.ts';
 import { latency } from './b2-latency.ts';
+import { waitingForCluster } from './b8-waiting.ts';
 import { upload } from './b7-upload.ts';
 import { environment, type Outcome } from './measure.ts';
 
@@ -9,6 +10,7 @@ const benchmarks: Readonly<Record<string, (options: { full: boolean }) => Promis
   b2: latency,
   'b7-upload': upload,
   'b7-gap': swapGap,
+  b8: waitingForCluster,
 };
 
 const { values, positionals } = parseArgs({

@@ -111,6 +111,11 @@ export class SetRig {
     return join(this.dir, 'vmflow.yaml');
   }
 
+  /** Of the workers, through the proxy. */
+  get kubeconfigPath(): string {
+    return join(this.dir, 'vmflow.kubeconfig');
+  }
+
   /** A worker and a bridge. */
   async startWorkers(logFile?: string): Promise<void> {
     const environment = {
@@ -165,7 +170,7 @@ export class SetRig {
   }
 
   async #writeFiles(): Promise<void> {
-    const kubeconfig = join(this.dir, 'vmflow.kubeconfig');
+    const kubeconfig = this.kubeconfigPath;
     await writeFile(kubeconfig, await throughProxy(this.kubernetes.kubeconfig('vmflow'), this.proxy), { mode: 0o600 });
     const { requestTimeoutMs = 5_000, migrations = {} } = this.#options;
     const config = {

@@ -21,7 +21,8 @@ before(async () => {
   rig = await SetRig.start({
     requestTimeoutMs: 3_000,
     // Holds that a person would have to end are not what this is about.
-    migrations: { quiesceHardMs: 900_000, restoreHardMs: 900_000, resyncMs: 3_000 },
+    // What an agent that can't take its tag back leaves at a VM that runs is found by the probe.
+    migrations: { quiesceHardMs: 900_000, restoreHardMs: 900_000, resyncMs: 3_000, probeMs: 10_000 },
   });
 });
 after(() => rig.stop());
