@@ -111,9 +111,14 @@ async function terminate(set: SetUnderTest, random: () => number): Promise<void>
   await handle.terminate('a test').catch(() => undefined);
 }
 
+/** Orders that were given and not yet answered: one that comes late changes what is wanted. */
+const given = new Map<SetUnderTest, Promise<unknown>[]>();
+
 /** Refused wherever it can't be. */
 async function abort(set: SetUnderTest): Promise<void> {
-  await Promise.race([set.order('abort').catch(() => undefined), sleep(2_000, undefined, { ref: false })]);
+  const order = set.order('abort').catch(() => undefined);
+  given.set(set, [...(given.get(set) ?? []), order]);
+  await Promise.race([order, sleep(2_000, undefined, { ref: false })]);
 }
 
 async function hibernation(set: SetUnderTest, random: () => number): Promise<void> {
@@ -134,6 +139,7 @@ async function hibernation(set: SetUnderTest, random: () => number): Promise<voi
 /** Everything works again, and the VM is wanted awake on this node (a letter). */
 export async function heal(set: SetUnderTest, letter: string): Promise<void> {
   const { admin } = set.scenario.rig;
+  await Promise.race([Promise.all(given.get(set) ?? []), sleep(60_000, undefined, { ref: false })]);
   await admin.remove(resources.hibernation, set.namespace, set.podName).catch(() => undefined);
   await set.patch({ suspend: false, nodeName: set.scenario.node(letter) });
 }
