@@ -1,4 +1,4 @@
-import type { Applied, CocoonSetActivities, SetTurn } from '../../workflows/contracts/activities.ts';
+import type { CocoonSetActivities, SetTurn } from '../../workflows/contracts/activities.ts';
 import { cocoonKeys, snapshotTags } from '../../workflows/contracts/hibernate.ts';
 import type { Condition } from '../../workflows/domain/conditions.ts';
 import { vmNamesToCollect, vmNameOf } from '../../workflows/domain/hibernate/names.ts';
@@ -32,12 +32,7 @@ export function createChangeSet(deps: HibernateDeps): CocoonSetActivities['chang
       await perform(deps, { ...sight, setObject: shown }, step.action);
       return 'done';
     });
-    return {
-      ...applied,
-      seen: seen(deps, (await lookAtSet(deps, turn)).look),
-    } satisfies Applied & {
-      seen: unknown;
-    };
+    return { ...applied, seen: seen(deps, (await lookAtSet(deps, turn)).look) };
   };
 }
 
@@ -71,7 +66,7 @@ export async function showSet(deps: HibernateDeps, sight: Sighted, step: SetStep
   const { setObject, pods, look } = sight;
   if (look.isMigrationOpen && !look.set?.suspend) return setObject;
   const wasFailed = setObject.status?.['phase'] === 'Failed';
-  const phase = step.phase ?? undefined;
+  const { phase } = step;
   const written = await writeSetStatus(deps, setObject, pods, {
     ...(phase === undefined ? {} : { phase: phase === 'Running' || phase === 'Scaling' ? 'settled' : phase }),
     ...migratingOf(setObject, step),

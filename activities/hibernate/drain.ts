@@ -10,7 +10,7 @@ import type { KubeObject } from '../kubernetes/port.ts';
 import { resources } from '../kubernetes/resources.ts';
 import { seen, type HibernateDeps } from './deps.ts';
 import { hibernationFactsOf, podFactsOf, setFactsOf } from './facts.ts';
-import { outcomeOf, patchAsSeen, Stale } from './guarded.ts';
+import { outcomeOf, patchAsSeen } from './guarded.ts';
 import { namesakes } from './observe.ts';
 import { nodesOf } from './plan-migration.ts';
 
@@ -93,16 +93,8 @@ export function createCordon({ cluster }: HibernateDeps): DrainActivities['cordo
       const notes = setKeys(object, 'annotations', { [cocoonKeys.drainedBy]: cordoned ? by : undefined });
       if (isUnschedulable(object) === cordoned && notes.length === 0) return 'done';
       const patch = { op: 'add', path: '/spec/unschedulable', value: cordoned } as const;
-      try {
-        await patchAsSeen(cluster, resources.node, { ...object, metadata: { ...object.metadata, namespace: '' } }, [
-          patch,
-          ...notes,
-        ]);
-      } catch (err) {
-        // Agents write to their nodes all the time: once more with what it is by now.
-        if (err instanceof Stale) return 'stale';
-        throw err;
-      }
+      const bare = { ...object, metadata: { ...object.metadata, namespace: '' } };
+      await patchAsSeen(cluster, resources.node, bare, [patch, ...notes]);
       return 'done';
     });
 }

@@ -1,4 +1,4 @@
-import { cocoonKeys, type CocoonSetSpec, type SetName } from '../../workflows/contracts/hibernate.ts';
+import { cocoonKeys, type CocoonSetSpec } from '../../workflows/contracts/hibernate.ts';
 import {
   setPhases,
   type HibernationFacts,
@@ -9,6 +9,7 @@ import {
 } from '../../workflows/domain/hibernate/observation.ts';
 import { parseRecord } from '../../workflows/domain/hibernate/record.ts';
 import type { KubeObject } from '../kubernetes/port.ts';
+import { timeOf } from '../kubernetes/time.ts';
 import { requestsOf } from './resources.ts';
 
 /** Reads what decisions look at from objects whose shape the API guarantees. Words that nobody knows never fail. */
@@ -144,17 +145,6 @@ export function hibernationFactsOf({ metadata, spec, status }: KubeObject): Hibe
     generation: metadata.generation ?? 0,
     observedGeneration,
   };
-}
-
-/** @param pod its main Pod or that of an agent */
-export function podKeyOf(pod: KubeObject): SetName {
-  return { namespace: pod.metadata.namespace, name: pod.metadata.name };
-}
-
-/** As the API writes it, seconds, or with a fraction: one form. */
-export function timeOf(text: string): string {
-  const time = new Date(text);
-  return Number.isNaN(time.getTime()) ? text : time.toISOString();
 }
 
 function countOf(text: string): number {

@@ -8,6 +8,7 @@ import { controlQueueOf } from '../../workflows/contracts/task-queues.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import type { SlotRequest } from '../../workflows/domain/hibernate/slots.ts';
 import { resources } from '../kubernetes/resources.ts';
+import { isOpen } from '../open-workflow.ts';
 import type { HibernateDeps } from './deps.ts';
 import { setFactsOf } from './facts.ts';
 
@@ -62,15 +63,5 @@ export async function isQueued(temporal: Client, set: string): Promise<boolean> 
     return gate.queue.some((request) => request.set === set);
   } catch (err) {
     return !(err instanceof WorkflowNotFoundError);
-  }
-}
-
-/** Fails when Temporal doesn't answer: not knowing is no "no". */
-export async function isOpen(temporal: Client, workflowId: string): Promise<boolean> {
-  try {
-    return (await temporal.workflow.getHandle(workflowId).describe()).status.name === 'RUNNING';
-  } catch (err) {
-    if (err instanceof WorkflowNotFoundError) return false;
-    throw err;
   }
 }

@@ -18,7 +18,7 @@ export class Stale extends Error {
 }
 
 /** A write that holds only for the object as it was seen. Throws `Stale` when it is another by now, or gone. */
-export async function guarded<T>(write: () => Promise<T>): Promise<T> {
+async function guarded<T>(write: () => Promise<T>): Promise<T> {
   try {
     return await write();
   } catch (err) {

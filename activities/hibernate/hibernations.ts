@@ -17,9 +17,10 @@ import { setFinalizer } from '../kubernetes/change.ts';
 import { recordEvent } from '../kubernetes/events.ts';
 import type { KubeObject } from '../kubernetes/port.ts';
 import { resources } from '../kubernetes/resources.ts';
+import { timeOf } from '../kubernetes/time.ts';
 import { dropTag } from '../registry/snapshot.ts';
 import { seen, type HibernateDeps } from './deps.ts';
-import { podFactsOf, specOf, timeOf } from './facts.ts';
+import { podFactsOf, specOf } from './facts.ts';
 import { annotate, outcomeOf, patchAsSeen, Stale } from './guarded.ts';
 import { tagOf } from './observe.ts';
 

@@ -5,9 +5,9 @@ import { parseVmNames, podNameOf, vmNameOf } from '../../workflows/domain/hibern
 import type { AgentLook, OwedDrop, SetLook } from '../../workflows/domain/hibernate/set-look.ts';
 import type { KubeObject } from '../kubernetes/port.ts';
 import { resources } from '../kubernetes/resources.ts';
+import { isOpen } from '../open-workflow.ts';
 import { seen, type HibernateDeps } from './deps.ts';
 import { hibernationFactsOf, isControlledBy, podFactsOf, setFactsOf, specOf } from './facts.ts';
-import { isOpen } from './gate.ts';
 import { namesakes, observationOf, observeMain, tagOf, type Sight } from './observe.ts';
 import { hasDrifted } from './pod-template.ts';
 import { slotOf } from './set-status.ts';

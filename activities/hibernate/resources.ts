@@ -2,6 +2,7 @@ import { cocoonKeys } from '../../workflows/contracts/hibernate.ts';
 import type { NodeFacts, Resources } from '../../workflows/domain/hibernate/observation.ts';
 import type { KubeObject } from '../kubernetes/port.ts';
 import { quantityOf } from '../kubernetes/quantity.ts';
+import { timeOf } from '../kubernetes/time.ts';
 
 type Quantities = Readonly<Record<string, unknown>>;
 
@@ -47,7 +48,7 @@ export function nodeFactsOf(node: KubeObject, pods: readonly KubeObject[]): Node
   return {
     name: node.metadata.name,
     ready: isReady,
-    ...(isReady ? {} : { notReadySince: isoOf(ready?.lastTransitionTime ?? node.metadata.creationTimestamp) }),
+    ...(isReady ? {} : { notReadySince: timeOf(ready?.lastTransitionTime ?? node.metadata.creationTimestamp) }),
     unschedulable,
     hostname: label(cocoonKeys.hostname),
     pool: label(cocoonKeys.pool),
@@ -78,9 +79,4 @@ function freeOf(allocatable: Quantities, name: string, pods: readonly KubeObject
 
 function isOver({ status }: KubeObject): boolean {
   return status?.['phase'] === 'Succeeded' || status?.['phase'] === 'Failed';
-}
-
-function isoOf(text: string): string {
-  const time = new Date(text);
-  return Number.isNaN(time.getTime()) ? text : time.toISOString();
 }

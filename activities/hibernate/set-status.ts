@@ -7,7 +7,7 @@ import type { KubeObject } from '../kubernetes/port.ts';
 import { resources } from '../kubernetes/resources.ts';
 import type { HibernateDeps } from './deps.ts';
 import { isControlledBy, podFactsOf, specOf } from './facts.ts';
-import { guarded } from './guarded.ts';
+import { patchAsSeen } from './guarded.ts';
 
 export interface SetStatusChange {
   /** `settled`: what the agents amount to. Absent: as it is. */
@@ -32,19 +32,8 @@ export async function writeSetStatus(
   const before = set.status ?? {};
   const after = statusOf(set, pods, change);
   if (isDeepStrictEqual(before, after)) return set;
-  const { namespace, name, resourceVersion } = set.metadata;
-  return await guarded(() =>
-    cluster.patch(
-      resources.set,
-      namespace,
-      name,
-      [
-        { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
-        { op: 'add', path: '/status', value: after },
-      ],
-      { status: true },
-    ),
-  );
+  const operation = { op: 'add', path: '/status', value: after } as const;
+  return await patchAsSeen(cluster, resources.set, set, [operation], { status: true });
 }
 
 /** Its Pods as the watch knows them, the given ones as they are. */

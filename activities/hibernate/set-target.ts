@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import type { MigrationActivities } from '../../workflows/contracts/activities.ts';
-import { searchKeys } from '../../workflows/contracts/attributes.ts';
+import { longestAttribute, searchKeys } from '../../workflows/contracts/attributes.ts';
 import type { CocoonSetInput, CocoonSetPoke, SetName } from '../../workflows/contracts/hibernate.ts';
 import { cocoonSetId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
@@ -35,9 +35,6 @@ export function createSetTarget(deps: HibernateDeps): MigrationActivities['setTa
     return { ...applied, seen: seen(deps, observationOf(await observe(deps, scope, true))) };
   };
 }
-
-/** Columns of SQL visibility are 255 bytes wide. */
-const longestAttribute = 255;
 
 /** Makes the workflow of a set look at it again, and starts it where it isn't running. */
 export async function wakeSet(

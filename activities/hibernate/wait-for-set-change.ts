@@ -6,10 +6,10 @@ import { setFingerprint } from '../../workflows/domain/hibernate/fingerprint.ts'
 import { whileBeating } from '../heartbeat.ts';
 import { untilAnswered } from '../kubernetes/await-change.ts';
 import { resources } from '../kubernetes/resources.ts';
+import { isOpen } from '../open-workflow.ts';
 import { showSet, stepOf } from './change-set.ts';
 import { seen, type HibernateDeps } from './deps.ts';
 import { isControlledBy } from './facts.ts';
-import { isOpen } from './gate.ts';
 import { outcomeOf } from './guarded.ts';
 import { lookAtSet } from './look-at-set.ts';
 

@@ -1,12 +1,6 @@
-import type { FailureType } from '../../workflows/contracts/failures.ts';
-import { OperationError } from '../failures.ts';
+import type { OperationError } from '../failures.ts';
+import { httpOperationError, type Verdict } from '../http-verdict.ts';
 import { ClusterError, type ClusterErrorReason } from './port.ts';
-
-interface Verdict {
-  readonly type: FailureType;
-  readonly code: string;
-  readonly next?: string;
-}
 
 const access = 'compare the roles of the service account with those that vmflow ships, then vmflow doctor';
 
@@ -31,17 +25,5 @@ const verdicts: Readonly<Record<ClusterErrorReason, Verdict>> = {
 /** What a failure of the cluster means in the terms of the contract; undefined for errors of others. */
 export function toClusterOperationError(err: unknown): OperationError | undefined {
   if (!(err instanceof ClusterError)) return undefined;
-  const { type, code, next } = verdicts[err.reason];
-  return new OperationError(type, err.message, {
-    code,
-    primary: {
-      kind: err.status === undefined ? 'transport' : 'http',
-      faultType: err.reason,
-      message: err.message,
-      ...(err.status === undefined ? {} : { httpStatus: err.status }),
-    },
-    ...(next === undefined ? {} : { next }),
-    ...(err.retryAfterS === undefined ? {} : { facts: { retryAfterS: err.retryAfterS } }),
-    cause: err,
-  });
+  return httpOperationError(err, verdicts[err.reason]);
 }

@@ -1,12 +1,6 @@
-import type { FailureType } from '../../workflows/contracts/failures.ts';
-import { OperationError } from '../failures.ts';
+import type { OperationError } from '../failures.ts';
+import { httpOperationError, type Verdict } from '../http-verdict.ts';
 import { RegistryError, type RegistryErrorReason } from './port.ts';
-
-interface Verdict {
-  readonly type: FailureType;
-  readonly code: string;
-  readonly next?: string;
-}
 
 const verdicts: Readonly<Record<RegistryErrorReason, Verdict>> = {
   Unauthorized: {
@@ -44,17 +38,5 @@ const verdicts: Readonly<Record<RegistryErrorReason, Verdict>> = {
 /** What a failure of a registry means in the terms of the contract; undefined for errors of others. */
 export function toRegistryOperationError(err: unknown): OperationError | undefined {
   if (!(err instanceof RegistryError)) return undefined;
-  const { type, code, next } = verdicts[err.reason];
-  return new OperationError(type, err.message, {
-    code,
-    primary: {
-      kind: err.status === undefined ? 'transport' : 'http',
-      faultType: err.reason,
-      message: err.message,
-      ...(err.status === undefined ? {} : { httpStatus: err.status }),
-    },
-    ...(next === undefined ? {} : { next }),
-    ...(err.retryAfterS === undefined ? {} : { facts: { retryAfterS: err.retryAfterS } }),
-    cause: err,
-  });
+  return httpOperationError(err, verdicts[err.reason]);
 }

@@ -13,6 +13,7 @@ import {
 } from '../../workflows/contracts/vmop.ts';
 import { whileBeating } from '../heartbeat.ts';
 import { resources } from '../kubernetes/resources.ts';
+import { isOpen } from '../open-workflow.ts';
 import type { VmopDeps } from './deps.ts';
 import { byAcceptance } from './list-active.ts';
 import { abortMigration } from './migrations.ts';
@@ -74,19 +75,11 @@ async function withoutWorkflow(temporal: Client, open: readonly Vmop[]): Promise
   const checked = await Promise.all(
     old
       .filter((vmop) => vmop.isDeleting || !running.has(vmOperationId(vmop.ref.namespace, vmop.ref.uid)))
-      .map((vmop) => limit(async () => ({ vmop, runs: await isRunning(temporal, vmop) }))),
+      .map((vmop) =>
+        limit(async () => ({ vmop, runs: await isOpen(temporal, vmOperationId(vmop.ref.namespace, vmop.ref.uid)) })),
+      ),
   );
   return checked.filter(({ vmop, runs }) => (vmop.isDeleting && !vmop.isTerminal) || !runs).map(({ vmop }) => vmop);
-}
-
-async function isRunning(temporal: Client, { ref }: Vmop): Promise<boolean> {
-  const handle = temporal.workflow.getHandle(vmOperationId(ref.namespace, ref.uid));
-  try {
-    return (await handle.describe()).status.name === 'RUNNING';
-  } catch (err) {
-    if (err instanceof Error && err.name === 'WorkflowNotFoundError') return false;
-    throw err;
-  }
 }
 
 async function bringBack(temporal: Client, { ref, isDeleting }: Vmop): Promise<void> {

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import type * as http from 'node:http';
 import * as https from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Hold, holdNext } from './hold.ts';
+import { listenOn } from './listener.ts';
 import { matchesMethod, type Rule, type RuleHandle, RuleTable, type When } from './proxy-rules.ts';
 import { type RecordedRequest, RequestLog } from './request-log.ts';
 import { selfSigned } from './self-signed.ts';
@@ -56,27 +55,11 @@ export async function startApiProxy(target: string): Promise<ApiProxy> {
       serve(request, response).catch(() => request.socket.destroy());
     },
   );
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
   server.on('tlsClientError', () => undefined);
-  const listen = async (port: number): Promise<number> => {
-    server.listen(port, '127.0.0.1');
-    await once(server, 'listening');
-    return (server.address() as AddressInfo).port;
-  };
-  const close = async (): Promise<void> => {
-    if (!server.listening) return;
-    server.close();
-    for (const socket of sockets) socket.destroy();
-    await once(server, 'close');
-  };
-  const port = await listen(0);
+  const listener = await listenOn(server);
 
   return {
-    url: `https://127.0.0.1:${port}`,
+    url: `https://127.0.0.1:${listener.port}`,
     certPem: certificate.certPem,
     addRule: (rule) => rules.add(rule),
     refuse: (when, code, reason) =>
@@ -94,12 +77,10 @@ export async function startApiProxy(target: string): Promise<ApiProxy> {
     },
     requests: () => log.all(),
     clearRequests: () => log.clear(),
-    down: close,
-    async up() {
-      if (!server.listening) await listen(port);
-    },
+    down: () => listener.down(),
+    up: () => listener.up(),
     async stop() {
-      await close();
+      await listener.down();
       upstream.close();
     },
   };

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import * as http from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Hold, holdNext } from './hold.ts';
+import { listenOn } from './listener.ts';
 import { matchesMethod, type Rule, type RuleHandle, RuleTable, type When } from './proxy-rules.ts';
 import { callOf, type RegistryCall } from './registry-calls.ts';
 import { refusals, type Refusal } from './registry-refusals.ts';
@@ -50,31 +49,15 @@ export async function startRegistryProxy(target: string): Promise<RegistryProxy>
   );
   const log = new RequestLog();
   const listeners = new Set<(change: RegistryChange) => void>();
-  const sockets = new Set<Socket>();
   const server = http.createServer({ requestTimeout: 0 }, (request, response) => {
     serve(request, response).catch(() => request.socket.destroy());
   });
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
-  const listen = async (port: number): Promise<number> => {
-    server.listen(port, '127.0.0.1');
-    await once(server, 'listening');
-    return (server.address() as AddressInfo).port;
-  };
-  const close = async (): Promise<void> => {
-    if (!server.listening) return;
-    server.close();
-    for (const socket of sockets) socket.destroy();
-    await once(server, 'close');
-  };
-  const port = await listen(0);
+  const listener = await listenOn(server);
   const refuse = (when: When, status: number, code = 'UNKNOWN'): RuleHandle =>
     refused.add({ times: Infinity, ...when, status, code });
 
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${listener.port}`,
     addRule: (rule) => rules.add(rule),
     refuse,
     faults: refusals(refuse, (rule) => rules.add(rule)),
@@ -90,12 +73,10 @@ export async function startRegistryProxy(target: string): Promise<RegistryProxy>
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    down: close,
-    async up() {
-      if (!server.listening) await listen(port);
-    },
+    down: () => listener.down(),
+    up: () => listener.up(),
     async stop() {
-      await close();
+      await listener.down();
       upstream.close();
     },
   };

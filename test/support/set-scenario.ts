@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import { annotate } from '../../activities/hibernate/guarded.ts';
-import { hasDrifted } from '../../activities/hibernate/pod-template.ts';
 import { podFactsOf, setFactsOf } from '../../activities/hibernate/facts.ts';
 import type { KubeObject } from '../../activities/kubernetes/port.ts';
 import { resources } from '../../activities/kubernetes/resources.ts';
@@ -148,11 +147,6 @@ export class SetUnderTest {
 
   async podObject(slot = 0): Promise<KubeObject | undefined> {
     return await this.scenario.rig.admin.get(resources.pod, this.namespace, podNameOf(this.name, slot));
-  }
-
-  async isDrifted(): Promise<boolean> {
-    const [set, pod] = await Promise.all([this.read(), this.podObject()]);
-    return set !== undefined && pod !== undefined && hasDrifted(set, pod);
   }
 
   async tag(): Promise<TagFacts> {

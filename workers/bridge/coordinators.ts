@@ -1,5 +1,5 @@
 import { WithStartWorkflowOperation, type Client, type Workflow } from '@temporalio/client';
-import { searchKeys } from '../../workflows/contracts/attributes.ts';
+import { longestAttribute, searchKeys } from '../../workflows/contracts/attributes.ts';
 import { vmCoordinatorId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import type {
@@ -21,9 +21,6 @@ export interface Coordinators {
 
 /** An update is accepted by a worker, not by the server: without one there is no answer, and what came later must not wait. */
 const answerWithinMs = 3_000;
-
-/** Columns of SQL visibility are 255 bytes wide. */
-const longestAttribute = 255;
 
 export function temporalCoordinators(client: Client, taskQueue: string): Coordinators {
   const inTime = <T>(call: () => Promise<T>): Promise<T> => client.withDeadline(Date.now() + answerWithinMs, call);

@@ -1,9 +1,10 @@
-import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { searchKeys } from '../../workflows/contracts/attributes.ts';
+import type { Client } from '@temporalio/client';
+import { longestAttribute, searchKeys } from '../../workflows/contracts/attributes.ts';
 import type { HibernationInput, SetName } from '../../workflows/contracts/hibernate.ts';
 import { cocoonSetId, hibernationId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import { cutToBytes } from '../../workflows/domain/text.ts';
+import { isOpen } from '../../activities/open-workflow.ts';
 import { wakeSet } from '../../activities/hibernate/set-target.ts';
 
 export type WorkKind = 'set' | 'hibernation';
@@ -16,9 +17,6 @@ export interface SetWork {
 }
 
 const answerWithinMs = 3_000;
-/** Columns of SQL visibility are 255 bytes wide. */
-const longestAttribute = 255;
-
 export function temporalSetWork(client: Client, taskQueue: string): SetWork {
   const inTime = <T>(call: () => Promise<T>): Promise<T> => client.withDeadline(Date.now() + answerWithinMs, call);
   return {
@@ -29,13 +27,7 @@ export function temporalSetWork(client: Client, taskQueue: string): SetWork {
     },
     async isOpen(kind, { namespace, name }) {
       const id = kind === 'set' ? cocoonSetId(namespace, name) : hibernationId(namespace, name);
-      try {
-        const { status } = await inTime(() => client.workflow.getHandle(id).describe());
-        return status.name === 'RUNNING';
-      } catch (err) {
-        if (err instanceof WorkflowNotFoundError) return false;
-        throw err;
-      }
+      return await inTime(() => isOpen(client, id));
     },
   };
 }

@@ -16,6 +16,9 @@ export const searchKeys = {
   progress: { name: 'OpProgress', type: 'DOUBLE' },
 } as const;
 
+/** Columns of SQL visibility are 255 bytes wide: what is longer is cut at its end. */
+export const longestAttribute = 255;
+
 /** Values of the search attribute `OpKind`. */
 export type OperationKind =
   | 'template-swap'

@@ -108,8 +108,6 @@ export interface SetName {
 export interface CocoonSetInput extends SetName {
   readonly resume?: {
     readonly setUid?: string;
-    /** An orphaned snapshot was last looked for. ISO 8601. */
-    readonly probedAt?: string;
   };
 }
 

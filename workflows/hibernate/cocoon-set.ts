@@ -15,7 +15,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { CocoonSetActivities, HibernateWaits, Seen, SetTurn } from '../contracts/activities.ts';
-import { searchKeys } from '../contracts/attributes.ts';
+import { longestAttribute, searchKeys } from '../contracts/attributes.ts';
 import type {
   CocoonSetInput,
   CocoonSetPoke,
@@ -33,13 +33,13 @@ import type { SetLook } from '../domain/hibernate/set-look.ts';
 import { setTurn, type SetStep } from '../domain/hibernate/set-turn.ts';
 import { cutToBytes } from '../domain/text.ts';
 import { after } from '../domain/time.ts';
-import { longestAttribute } from '../shared/attributes.ts';
 import { defined } from '../shared/defined.ts';
 import { failure } from '../shared/failures.ts';
 import { insist } from '../shared/insist.ts';
 import { control, oneLine, waiting } from '../shared/proxies.ts';
-import { budgets, longestPauseMs, mostTurns } from './budgets.ts';
+import { budgets, mostTurns } from './budgets.ts';
 import { SetState } from './set-state.ts';
+import { Poked, refusalPauseMs } from './waits.ts';
 
 /** A migration that has just told its end is closed a moment later. */
 const closingPause = '300ms';
@@ -178,7 +178,7 @@ class CocoonSet {
     if (!isRefused && this.#refusals < 3) return;
     this.#state.refused(applied.message);
     const { pollFloorMs } = this.#current().settings;
-    const pauseMs = Math.min(longestPauseMs, pollFloorMs * 2 ** Math.min(this.#refusals - 1, 10));
+    const pauseMs = refusalPauseMs(this.#refusals, pollFloorMs);
     await condition(() => this.#isPoked, pauseMs, { summary: 'try again after a refusal' });
     this.#take(await this.#look());
   }
@@ -268,6 +268,3 @@ class CocoonSet {
     return `${this.#set.namespace}/${this.#set.name}`;
   }
 }
-
-/** Something was said before the wait began. */
-class Poked extends Error {}

@@ -12,7 +12,7 @@ import {
   ParentClosePolicy,
 } from '@temporalio/workflow';
 import type { DrainActivities, DrainLook, MigrationActivities, Seen } from '../contracts/activities.ts';
-import { searchKeys } from '../contracts/attributes.ts';
+import { longestAttribute, searchKeys } from '../contracts/attributes.ts';
 import type {
   DrainCancel,
   DrainEntry,
@@ -27,7 +27,6 @@ import { messages } from '../contracts/messages.ts';
 import { drainPlan, type DrainMove, type DrainPlan } from '../domain/hibernate/drain.ts';
 import { cutToBytes } from '../domain/text.ts';
 import { elapsedMs } from '../domain/time.ts';
-import { longestAttribute } from '../shared/attributes.ts';
 import { defined } from '../shared/defined.ts';
 import { failure, knownFailure } from '../shared/failures.ts';
 import { control, oneLine } from '../shared/proxies.ts';

@@ -20,7 +20,8 @@ import { defined } from '../shared/defined.ts';
 import { failure } from '../shared/failures.ts';
 import { insist } from '../shared/insist.ts';
 import { control, waiting } from '../shared/proxies.ts';
-import { budgets, longestPauseMs, mostTurns } from './budgets.ts';
+import { budgets, mostTurns } from './budgets.ts';
+import { Poked, refusalPauseMs } from './waits.ts';
 
 /** Puts the VM of one Pod to sleep in the registry, or wakes it, as a CocoonHibernation asks. Closes when that is done. */
 export async function hibernation(input: HibernationInput): Promise<void> {
@@ -96,7 +97,7 @@ class Hibernation {
     if (!isRefused && this.#refusals < 3) return;
     this.#refusal = applied.message;
     const { pollFloorMs } = applied.seen.settings;
-    const pauseMs = Math.min(longestPauseMs, pollFloorMs * 2 ** Math.min(this.#refusals - 1, 10));
+    const pauseMs = refusalPauseMs(this.#refusals, pollFloorMs);
     await condition(() => this.#isPoked, pauseMs, { summary: 'try again after a refusal' });
     this.#seen = await this.#look();
   }
@@ -181,6 +182,3 @@ function wordOf(step: HibernationStep | undefined): string {
   if (step.kind === 'settled') return step.gone === true ? 'Deleted' : 'Settled';
   return step.kind === 'wait' ? step.reason : step.action.do;
 }
-
-/** Something was said before the wait began. */
-class Poked extends Error {}

@@ -35,10 +35,11 @@ import { failure } from '../shared/failures.ts';
 import { defined } from '../shared/defined.ts';
 import { insist } from '../shared/insist.ts';
 import { control, waiting } from '../shared/proxies.ts';
-import { budgets, longestPauseMs, mostTurns } from './budgets.ts';
+import { budgets, mostTurns } from './budgets.ts';
 import { listenToOrders } from './migration-orders.ts';
 import { MigrationSlot } from './migration-slot.ts';
 import { MigrationState } from './migration-state.ts';
+import { Poked, refusalPauseMs } from './waits.ts';
 
 /**
  * Moves the main VM of a set to the node that the set asks for, through a snapshot in the registry. Looks, decides, makes one
@@ -196,7 +197,7 @@ class Migration {
       });
     }
     const { pollFloorMs } = this.#current().settings;
-    const pauseMs = Math.min(longestPauseMs, pollFloorMs * 2 ** Math.min(this.#refusals - 1, 10));
+    const pauseMs = refusalPauseMs(this.#refusals, pollFloorMs);
     await condition(() => this.#isPoked, pauseMs, { summary: 'try again after a refusal' });
     this.#take(await this.#observe());
   }
@@ -335,6 +336,3 @@ class Migration {
     return `${what}: ${this.#key()}`;
   }
 }
-
-/** Something was said before the wait began. */
-class Poked extends Error {}

@@ -1,9 +1,6 @@
 import { upsertSearchAttributes } from '@temporalio/workflow';
-import { searchKeys } from '../contracts/attributes.ts';
+import { longestAttribute, searchKeys } from '../contracts/attributes.ts';
 import { cutToBytes } from '../domain/text.ts';
-
-/** SQL visibility columns are 255 bytes wide: what is longer is cut at its end. */
-export const longestAttribute = 255;
 
 type Published = Partial<Record<keyof typeof searchKeys, string | number | boolean | Date | null>>;
 

@@ -19,10 +19,10 @@ import type {
   TemplateSwapFleetStatus,
   TemplateSwapRequest,
 } from '../contracts/template.ts';
-import { searchKeys } from '../contracts/attributes.ts';
+import { longestAttribute, searchKeys } from '../contracts/attributes.ts';
 import { fleetRequestProblem } from '../domain/template/shape.ts';
 import { cutToBytes } from '../domain/text.ts';
-import { Publisher, longestAttribute } from '../shared/attributes.ts';
+import { Publisher } from '../shared/attributes.ts';
 import { knownFailure } from '../shared/failures.ts';
 import { control, oneLine } from '../shared/proxies.ts';
 import { budgets } from './budgets.ts';

@@ -6,7 +6,7 @@ import {
   startChild,
 } from '@temporalio/workflow';
 import type { VmopActivities } from '../contracts/activities.ts';
-import { searchKeys } from '../contracts/attributes.ts';
+import { longestAttribute, searchKeys } from '../contracts/attributes.ts';
 import { vmOperationId } from '../contracts/ids.ts';
 import { messages } from '../contracts/messages.ts';
 import type {
@@ -18,7 +18,6 @@ import type {
 } from '../contracts/vmop.ts';
 import { cutToBytes } from '../domain/text.ts';
 import { inWords } from '../domain/vmop/matrix.ts';
-import { longestAttribute } from '../shared/attributes.ts';
 import { control, oneLine } from '../shared/proxies.ts';
 import { budgets } from './budgets.ts';
 import type { vmOperation } from './vm-operation.ts';
