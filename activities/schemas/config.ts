@@ -106,7 +106,7 @@ const migrations = z
     /** Shortest pause between two looks at what nobody reports. */
     pollFloorMs: span.default(5_000),
     /** In a wait everything is read again after this time, whatever the watches say. */
-    reReadMs: span.default(120_000),
+    reReadMs: span.default(180_000),
     waitCeilingMs: span.default(3_600_000),
     /** How often a set with nothing to do is asked for a snapshot that was left over. */
     probeMs: span.default(600_000),

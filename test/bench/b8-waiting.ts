@@ -14,12 +14,12 @@ const pollEveryMs = 2_000;
  */
 export async function waitingForCluster(options: { full: boolean }): Promise<Outcome> {
   const sets = options.full ? 100 : 30;
-  const spanMs = 130_000;
+  const spanMs = 190_000;
   const rig = await SetRig.start({
     migrations: {
       limits: { overall: 8, perSource: 8, perTarget: 8 },
       pollFloorMs: 5_000,
-      reReadMs: 120_000,
+      reReadMs: 180_000,
       resyncMs: 60_000,
     },
   });

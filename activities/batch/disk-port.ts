@@ -1,0 +1,28 @@
+/** A range of a disk, bytes. */
+export interface Extent {
+  readonly start: number;
+  readonly length: number;
+}
+
+/** A disk of a source VM as it was at one snapshot. Offsets and lengths are bytes. Close it when done. */
+export interface DiskReader {
+  readonly capacity: number;
+  /** Change id of the snapshot it reads; empty where there is no change tracking. */
+  readonly changeId: string;
+  /** The whole disk in ascending order; what is left out reads as zeros. */
+  stream(signal: AbortSignal): AsyncIterable<{ readonly start: number; readonly data: Uint8Array }>;
+  close(): Promise<void>;
+}
+
+/** A disk of a target instance. Writes are positioned: repeating one changes nothing. */
+export interface DiskWriter {
+  readonly capacity: number;
+  /** Whether it reads as zeros where nothing was written yet. */
+  readonly isZeroed: boolean;
+  write(start: number, data: Uint8Array): Promise<void>;
+  zero(start: number, length: number): Promise<void>;
+  read(start: number, length: number): Promise<Uint8Array>;
+  /** Resolves once everything written is kept. */
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}
