@@ -33,4 +33,11 @@ export type OperationKind =
   | 'migration-gate'
   | 'hibernation'
   | 'hibernation-request'
-  | 'drain';
+  | 'drain'
+  | 'batch'
+  | 'batch-shard'
+  | 'batch-reset'
+  | 'migration'
+  | 'copy-pass'
+  | 'slots'
+  | 'source';

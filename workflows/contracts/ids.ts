@@ -98,3 +98,38 @@ export function migrationGateId(taskQueue: string): string {
 export function drainId(node: string): string {
   return `drain/${idSegment(node)}`;
 }
+
+/** `batch/<name>`: the record of one batch. */
+export function batchId(name: string): string {
+  return `batch/${idSegment(name)}`;
+}
+
+/** `batch/<name>/shard/<k>`: up to 500 of its members. */
+export function shardId(batch: string, shard: number): string {
+  return `${batchId(batch)}/shard/${shard}`;
+}
+
+/** `batch/<name>/reset`: ends all entries of a batch. */
+export function batchResetId(batch: string): string {
+  return `${batchId(batch)}/reset`;
+}
+
+/** `migration/<instance uuid>`: the one entry that a VM can have at a time, over all batches. */
+export function migrationId(uuid: string): string {
+  return `migration/${idSegment(uuid)}`;
+}
+
+/** `migration/<instance uuid>/pass/<n>`: one copy of its disks. */
+export function copyPassId(uuid: string, pass: number): string {
+  return `${migrationId(uuid)}/pass/${pass}`;
+}
+
+/** `slots/batch/all`: who may create and import; workers of another queue than the default have their own. */
+export function batchSlotsId(taskQueue: string): string {
+  return taskQueue === defaultTaskQueue ? 'slots/batch/all' : `slots/batch/all/${idSegment(taskQueue)}`;
+}
+
+/** `source/<name>`: syncs of one source, one at a time. */
+export function sourceId(name: string): string {
+  return `source/${idSegment(name)}`;
+}

@@ -44,4 +44,44 @@ export const messages = {
   acknowledgeLoss: 'acknowledgeLoss',
   /** Update of `drainNode`: start nothing more. */
   cancelDrain: 'cancelDrain',
+  /** Update of `batch`: make it so, or change it while it is Defined. */
+  apply: 'apply',
+  /** Updates of `batch`. */
+  start: 'start',
+  stop: 'stop',
+  resume: 'resume',
+  edit: 'edit',
+  reset: 'reset',
+  delete: 'delete',
+  /** Query of `batch`: its spec and revision. */
+  spec: 'spec',
+  /** Signal of a shard to its `batch`. */
+  shardNews: 'shardNews',
+  /** Signal of the `batch` to a shard. */
+  shardOrder: 'shardOrder',
+  /** Query of a shard: a page of its members. */
+  entries: 'entries',
+  /** Signal of a `migration` to its shard. */
+  entryNews: 'entryNews',
+  /** Updates of `migration`. */
+  cancel: 'cancel',
+  hold: 'hold',
+  unhold: 'unhold',
+  cutover: 'cutover',
+  cleanup: 'cleanup',
+  /** Signals to `migration`. */
+  commitGranted: 'commitGranted',
+  slotGranted: 'slotGranted',
+  sourceUpdated: 'sourceUpdated',
+  settingsChanged: 'settingsChanged',
+  pause: 'pause',
+  unpause: 'unpause',
+  /** Signal to `migration`: its shard doesn't know it, say where you are. */
+  reportNews: 'reportNews',
+  /** Query of `migration`: what happened so far. */
+  timeline: 'timeline',
+  /** Signal to `slots`. */
+  slotOrder: 'slotOrder',
+  /** Update of `source`: read it now, or join the one that reads. */
+  sync: 'sync',
 } as const;

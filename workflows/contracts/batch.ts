@@ -1,0 +1,338 @@
+import type { Entry, Substate, TimelineLine } from '../domain/batch/entry.ts';
+import type {
+  Baseline,
+  BatchSpec,
+  BatchStatus,
+  EntryStatus,
+  Finding,
+  InstanceOverrides,
+  InstanceRecord,
+  MigrationWindow,
+  Placement,
+} from '../domain/batch/records.ts';
+import type { OperationStatus } from './status.ts';
+
+/** A VM of a batch. `vm` is its `source_specific_id`. */
+export interface Member {
+  readonly uuid: string;
+  readonly source: string;
+  readonly vm: string;
+  readonly name: string;
+}
+
+/** What a shard knows of a member, coarse: enough for totals and for lists. */
+export type MemberPhase =
+  'none' | 'waiting' | 'blocked' | 'running' | 'ready' | 'committed' | 'conflict' | 'finished' | 'error' | 'canceled';
+
+export interface MemberRow extends Member {
+  readonly phase: MemberPhase;
+  readonly window?: string;
+}
+
+export type PhaseCounts = Readonly<Partial<Record<MemberPhase, number>>>;
+
+/** Argument of the update `apply` and input of the workflow `batch`. */
+export interface ApplyBatch {
+  readonly spec: BatchSpec;
+  readonly by: string;
+}
+
+export interface ApplyAnswer {
+  readonly members: number;
+  /** What was changed: a new batch, its content, or nothing. */
+  readonly result: 'created' | 'changed' | 'unchanged';
+  readonly etag: string;
+}
+
+export interface EditBatch {
+  readonly spec: BatchSpec;
+  /** Of the status that the edit was made from; absent: whatever it is. */
+  readonly etag?: string;
+  readonly by: string;
+}
+
+/** Argument of `start`, `stop`, `resume` and `delete`. */
+export interface ByWhom {
+  readonly by: string;
+  readonly reason?: string;
+}
+
+export interface ResetBatch extends ByWhom {
+  readonly force: boolean;
+}
+
+export interface StartAnswer {
+  readonly queued: number;
+  readonly skipped: readonly Skipped[];
+  /** How many were skipped in all; the list is cut. */
+  readonly skippedCount: number;
+}
+
+/** A member that got no entry. */
+export interface Skipped {
+  readonly uuid: string;
+  readonly name: string;
+  readonly why: string;
+}
+
+export interface WindowView extends MigrationWindow {
+  readonly held: number;
+  readonly state: 'ahead' | 'open' | 'locked' | 'over';
+}
+
+export interface ConstraintView {
+  readonly name: string;
+  readonly max: number;
+  readonly held: number;
+}
+
+/** Answer of the query `status` of a batch. */
+export interface BatchView extends OperationStatus {
+  readonly batch: string;
+  readonly batchStatus: BatchStatus;
+  readonly members: number;
+  readonly counts: PhaseCounts;
+  readonly windows: readonly WindowView[];
+  readonly constraints: readonly ConstraintView[];
+  readonly etag: string;
+  readonly startDate?: string;
+  readonly shards: number;
+  /** Ready to be committed, and why not yet. */
+  readonly ready: number;
+}
+
+/** Answer of the query `spec` of a batch. */
+export interface BatchSpecAnswer {
+  readonly spec: BatchSpec;
+  readonly revision: number;
+  readonly status: BatchStatus;
+}
+
+export interface BatchInput {
+  readonly name: string;
+  readonly resume?: BatchState;
+}
+
+/** What a batch takes with it into a new run. */
+export interface BatchState {
+  readonly spec: BatchSpec;
+  readonly revision: number;
+  readonly status: BatchStatus;
+  readonly statusMessage: string;
+  readonly since: string;
+  readonly startDate?: string;
+  readonly shards: readonly ShardState[];
+  /** State of `domain/batch/commits.ts`. */
+  readonly commits: unknown;
+}
+
+export interface ShardState {
+  readonly members: number;
+  readonly counts: PhaseCounts;
+}
+
+export interface ShardInput {
+  readonly batch: string;
+  readonly shard: number;
+  readonly rows: readonly MemberRow[];
+  readonly paused?: boolean;
+}
+
+/** Signal to a shard. */
+export type ShardOrder =
+  | { readonly kind: 'start'; readonly startId: string }
+  | { readonly kind: 'replace'; readonly members: readonly Member[] }
+  | { readonly kind: 'tell'; readonly message: 'pause' | 'unpause' | 'batchChanged' }
+  | { readonly kind: 'close' };
+
+/** Signal of a shard to its batch, at most one per second. */
+export interface ShardNews {
+  readonly shard: number;
+  readonly counts: PhaseCounts;
+  readonly members: number;
+  readonly requests: readonly CommitRequest[];
+  /** Entries that need their place no more, or want none. */
+  readonly released: readonly string[];
+  readonly started?: {
+    readonly startId: string;
+    readonly queued: number;
+    readonly skipped: readonly Skipped[];
+    readonly skippedCount: number;
+  };
+}
+
+/** An entry that could be committed. */
+export interface CommitRequest {
+  readonly uuid: string;
+  readonly name: string;
+  readonly token: string;
+  readonly readySince: string;
+  readonly constraint?: string;
+  readonly minBootMs: number;
+  /** Now, without a window. */
+  readonly cutover: boolean;
+}
+
+/** Signal of a migration to its shard: what its row says now. */
+export interface EntryNews {
+  readonly uuid: string;
+  readonly phase: MemberPhase;
+  readonly window?: string;
+  /** Present: it asks to be committed. */
+  readonly request?: CommitRequest;
+  /** It needs no place in a window. */
+  readonly released?: boolean;
+  /** It is over and its workflow closes. */
+  readonly closed?: boolean;
+}
+
+/** Signal of the batch to a migration. */
+export interface CommitGranted {
+  readonly token: string;
+  /** Absent: the batch has no windows, or somebody wants it now. */
+  readonly window?: MigrationWindow;
+}
+
+export interface EntriesQuery {
+  readonly cursor?: number;
+  readonly limit?: number;
+  readonly phase?: MemberPhase;
+}
+
+export interface EntriesPage {
+  readonly rows: readonly MemberRow[];
+  readonly cursor?: number;
+}
+
+/** What a migration begins with: made by `startEntries`. */
+export interface MigrationInput {
+  readonly entry: Entry;
+  readonly shardId: string;
+  readonly settings: EntrySettings;
+  readonly paused?: boolean;
+  /** Handled updates so far, see the limits of a run. */
+  readonly resumed?: boolean;
+}
+
+/** Settings of the batch and of the workers that a migration decides by; sent anew when they change. Spans are milliseconds. */
+export interface EntrySettings {
+  readonly tickMs: number;
+  readonly intervalMs: number;
+  readonly finalLimitMs: number;
+  readonly createRetries: number;
+  readonly finalizeRetries: number;
+  readonly finalizePauseMs: number;
+  readonly windowEndInConflict: 'rollback' | 'hold';
+  readonly shutdownGraceMs: number;
+  readonly archiveAfterMs: number;
+  readonly hasWindows: boolean;
+  readonly syncLimit: number;
+}
+
+/** Signal to the migrations of a batch whose settings have changed. */
+export interface SettingsChanged {
+  readonly settings: EntrySettings;
+}
+
+/** Signal of a sync: the record of a VM that may be updated, or that there is none any more. */
+export type SourceUpdated = { readonly record: InstanceRecord } | { readonly missing: true };
+
+export interface CancelEntry extends ByWhom {
+  readonly cleanup: boolean;
+}
+
+/** Answer of `resolve`. */
+export interface ResolveAnswer {
+  readonly result: 'waiting' | 'finished' | 'conflict' | 'revalidating' | 'canceled';
+  readonly conflict?: Finding;
+}
+
+/** Answer of the query `status` of a migration. */
+export interface MigrationView extends OperationStatus {
+  readonly vm: string;
+  readonly uuid: string;
+  readonly batch: string;
+  readonly entryStatus: EntryStatus;
+  readonly stage: string;
+  readonly substate?: Substate;
+  readonly committed: boolean;
+  readonly source: string;
+  readonly target?: string;
+  readonly window?: string;
+  readonly copy?: CopyProgress;
+  readonly lastSync?: string;
+  readonly resolveCount: number;
+  readonly placement?: Placement;
+}
+
+export interface CopyProgress {
+  readonly pass: number;
+  readonly disk: number;
+  readonly disks: number;
+  readonly bytesDone: number;
+  readonly bytesTotal: number;
+}
+
+/** Answer of the query `timeline`. */
+export type Timeline = readonly TimelineLine[];
+
+export type PassMode = 'background' | 'final';
+
+export interface CopyPassInput {
+  readonly entry: PassScope;
+  readonly mode: PassMode;
+}
+
+/** What a pass works on. */
+export interface PassScope {
+  readonly uuid: string;
+  readonly name: string;
+  readonly batch: string;
+  readonly source: string;
+  readonly vm: string;
+  readonly attempt: number;
+  readonly pass: number;
+  readonly target: string;
+  readonly project: string;
+  readonly baseline: Baseline;
+  readonly changeIds: Readonly<Record<string, string>>;
+}
+
+export interface CopyPassResult {
+  /** Disk → change id of the snapshot that was copied. */
+  readonly changeIds: Readonly<Record<string, string>>;
+  readonly bytes: number;
+  /** Found before the first byte was written: nothing was copied. */
+  readonly finding?: Finding;
+}
+
+/** Slots: who may import or create now. */
+export type SlotKind = 'create' | 'import';
+export type SlotPriority = 'final' | 'top-up' | 'first' | 'create';
+
+export interface SlotAsk {
+  readonly holder: string;
+  readonly token: string;
+  readonly workflowId: string;
+  readonly priority: SlotPriority;
+  readonly permits: readonly { readonly name: string; readonly limit: number }[];
+}
+
+/** Signal to `slots`. */
+export type SlotOrder =
+  | { readonly kind: 'ask'; readonly ask: SlotAsk }
+  | { readonly kind: 'release'; readonly holder: string; readonly token: string };
+
+/** Signal of `slots` to who asked. */
+export interface SlotsGranted {
+  readonly token: string;
+}
+
+/** How a start of one member went. */
+export type StartOutcome =
+  | { readonly uuid: string; readonly outcome: 'queued' | 'adopted'; readonly phase: MemberPhase }
+  | { readonly uuid: string; readonly outcome: 'skipped'; readonly why: string };
+
+export interface OverridesPatch extends ByWhom {
+  readonly overrides: InstanceOverrides;
+}
