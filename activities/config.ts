@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { OperationError } from './failures.ts';
 import { configSchema, type ConfigFile } from './schemas/config.ts';
+import type { TargetEndpoint } from './incus/port.ts';
 import type { RegistryCredentials, RegistryEndpoint } from './registry/port.ts';
 import type { VCenterEndpoint } from './vsphere/port.ts';
 
@@ -14,6 +15,8 @@ export interface Config {
   vcenter(name: string): Promise<VCenterEndpoint>;
   /** A registry with its secrets read now. Without a name: the only one that is configured. */
   registry(name?: string): Promise<RegistryEndpoint>;
+  /** A target of batch migrations with its client certificate read now. */
+  target(name: string): Promise<TargetEndpoint>;
   /** Headers of a named source, secrets read now. */
   sourceHeaders(name: string): Promise<Record<string, string>>;
   /** Query string that a named source wants behind its URLs, read now; undefined: none. */
@@ -68,6 +71,13 @@ export function createConfig(file: ConfigFile, path: string, environment: NodeJS
       const credentials = await registryCredentials(entry, name, environment);
       return { name, url, prefix, credentials, tls, allowPlainHttp, requestTimeoutMs };
     },
+    async target(name) {
+      const entry = file.targets[name];
+      if (entry === undefined) throw unknown('target', name, Object.keys(file.targets), path);
+      const { url, tls, connectionTimeoutMs, allowPlainHttp } = entry;
+      const [clientCert, clientKey] = await clientCertificate(entry, name, environment);
+      return { name, url, tls, clientCert, clientKey, connectionTimeoutMs, allowPlainHttp };
+    },
     async sourceQuery(name) {
       const { queryFile, queryEnv } = file.sources[name] ?? {};
       if (queryFile === undefined && queryEnv === undefined) return undefined;
@@ -102,6 +112,22 @@ async function registryCredentials(
   return { kind: 'token', token };
 }
 
+/** Certificate and key; empty where a target without TLS has none. */
+async function clientCertificate(
+  { clientCertFile, clientCertEnv, clientKeyFile, clientKeyEnv }: ConfigFile['targets'][string],
+  name: string,
+  environment: NodeJS.ProcessEnv,
+): Promise<readonly [string, string]> {
+  const read = async (file: string | undefined, env: string | undefined, what: string): Promise<string> =>
+    file === undefined && env === undefined
+      ? ''
+      : await secret({ file, env }, `${what} of target ${name}`, environment);
+  return await Promise.all([
+    read(clientCertFile, clientCertEnv, 'client certificate'),
+    read(clientKeyFile, clientKeyEnv, 'client key'),
+  ]);
+}
+
 function undecided(names: readonly string[], path: string): OperationError {
   const [what, next] =
     names.length === 0
@@ -114,7 +140,8 @@ function undecided(names: readonly string[], path: string): OperationError {
 export async function secretFileWarnings(file: ConfigFile): Promise<string[]> {
   const registries = Object.values(file.registries).flatMap((entry) => [entry.passwordFile, entry.tokenFile]);
   const vcenters = Object.values(file.vcenters).map((entry) => entry.passwordFile);
-  const paths = [...vcenters, ...registries].filter((path) => path !== undefined);
+  const targets = Object.values(file.targets).map((entry) => entry.clientKeyFile);
+  const paths = [...vcenters, ...registries, ...targets].filter((path) => path !== undefined);
   const checked = await Promise.all(
     paths.map(async (path) => ({ path, mode: (await stat(path).catch(() => undefined))?.mode })),
   );

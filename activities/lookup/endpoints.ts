@@ -17,6 +17,7 @@ export async function endpointsOf(config: Config): Promise<readonly EndpointInfo
     ...vcenters(config.file).map(({ info }) => info),
     ...(cluster === undefined ? [] : [cluster]),
     ...registries(config.file).map(({ info }) => info),
+    ...targets(config.file).map(({ info }) => info),
   ];
 }
 
@@ -25,7 +26,7 @@ export async function endpointOf(config: Config, name: string): Promise<Configur
   const cluster = name === clusterName ? await clusterEndpoint(config) : undefined;
   if (cluster !== undefined) return { key: clusterName, info: cluster };
   const { file } = config;
-  const others = [...vcenters(file), ...registries(file)];
+  const others = [...vcenters(file), ...registries(file), ...targets(file)];
   const found = others.find(({ info }) => info.name === name);
   if (found !== undefined) return found;
   const names = [...others.map(({ info }) => info.name), ...(file.cluster === undefined ? [] : [clusterName])];
@@ -61,9 +62,29 @@ function registries(file: ConfigFile): ConfiguredEndpoint[] {
 }
 
 /** As in the file, unless something else of the file is called so. */
-function registryName({ vcenters: entries, cluster }: ConfigFile, key: string): string {
-  const isTaken = Object.hasOwn(entries, key) || (key === clusterName && cluster !== undefined);
-  return isTaken ? `registry/${key}` : key;
+function registryName(file: ConfigFile, key: string): string {
+  return isVCenterOrCluster(file, key) ? `registry/${key}` : key;
+}
+
+function isVCenterOrCluster({ vcenters: entries, cluster }: ConfigFile, key: string): boolean {
+  return Object.hasOwn(entries, key) || (key === clusterName && cluster !== undefined);
+}
+
+function targets(file: ConfigFile): ConfiguredEndpoint[] {
+  return Object.entries(file.targets).map(([key, { url, tls, clientCertFile, clientCertEnv }]) => ({
+    key,
+    info: {
+      name: targetName(file, key),
+      kind: 'target',
+      url,
+      user: (clientCertFile ?? clientCertEnv) === undefined ? 'anonymous' : 'certificate',
+      tls: url.startsWith('http:') ? 'plain http' : tlsInWords(tls),
+    },
+  }));
+}
+
+function targetName(file: ConfigFile, key: string): string {
+  return isVCenterOrCluster(file, key) || Object.hasOwn(file.registries, key) ? `target/${key}` : key;
 }
 
 function tlsInWords(tls: { mode: string; sha256?: string; sha1?: string }): string {

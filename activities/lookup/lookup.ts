@@ -11,6 +11,7 @@ import { checkRegistry } from './check-registry.ts';
 import { checkVCenter } from './check-vcenter.ts';
 import { clusterQuestions } from './cluster-questions.ts';
 import { endpointOf, endpointsOf, type ConfiguredEndpoint } from './endpoints.ts';
+import { shownCertificate } from './fingerprint.ts';
 import { findTemplate, listTemplates } from './templates.ts';
 
 export interface WorkerIdentity {
@@ -39,6 +40,8 @@ export function createLookup(deps: LookupDeps, identity: WorkerIdentity): Lookup
         return await checkVCenter(deps, key);
       case 'registry':
         return await checkRegistry(deps, info, key);
+      case 'target':
+        return [await shownCertificate(info.url)];
       case 'cluster':
         return await checkCluster(cluster, info, deps.config.file);
     }

@@ -1,32 +1,21 @@
 import { z } from 'zod';
 import { defaultSettings, settingsProblem } from '../../workflows/domain/hibernate/settings.ts';
 import { defaultLimits } from '../../workflows/domain/hibernate/slots.ts';
+import { batches, migrationSource, migrationTarget } from './batch-config.ts';
+import { serverUrl, tlsPolicy } from './tls.ts';
 
 /** A secret is never in the file: it is in another file or in the environment. */
 const secretReference = { passwordFile: z.string().exactOptional(), passwordEnv: z.string().exactOptional() };
 
-const tls = z.discriminatedUnion('mode', [
-  z.strictObject({ mode: z.literal('ca'), caFile: z.string().exactOptional() }),
-  z
-    .strictObject({
-      mode: z.literal('thumbprint'),
-      sha256: z.string().exactOptional(),
-      sha1: z.string().exactOptional(),
-    })
-    .refine((policy) => policy.sha256 !== undefined || policy.sha1 !== undefined, 'needs sha256 or sha1'),
-  z.strictObject({ mode: z.literal('insecure') }),
-]);
-
 const vcenter = z
   .strictObject({
-    url: z
-      .url({ protocol: /^https?$/ })
-      .refine((url) => URL.parse(url)?.username === '', 'must not contain user:password@'),
+    url: serverUrl,
     user: z.string().min(1),
     ...secretReference,
-    tls: tls.default({ mode: 'ca' }),
+    tls: tlsPolicy.default({ mode: 'ca' }),
     allowPlainHttp: z.boolean().default(false),
     apiTimeoutMs: z.int().min(100).default(60_000),
+    source: migrationSource,
   })
   .refine((entry) => (entry.passwordFile === undefined) !== (entry.passwordEnv === undefined), {
     error: 'needs exactly one of passwordFile and passwordEnv',
@@ -166,10 +155,10 @@ const webhook = z
 
 const registry = z
   .strictObject({
-    url: z
-      .url({ protocol: /^https?$/ })
-      .refine((url) => URL.parse(url)?.username === '', 'must not contain user:password@')
-      .refine((url) => /^[a-z]+:\/\/[^/?#]+\/?$/i.test(url), 'is https://host[:port] without a path: see prefix'),
+    url: serverUrl.refine(
+      (url) => /^[a-z]+:\/\/[^/?#]+\/?$/i.test(url),
+      'is https://host[:port] without a path: see prefix',
+    ),
     /** Stands before the name of every VM. */
     prefix: z
       .string()
@@ -181,7 +170,7 @@ const registry = z
     /** A bearer token that was made for vmflow, instead of user and password. */
     tokenFile: z.string().exactOptional(),
     tokenEnv: z.string().exactOptional(),
-    tls: tls.default({ mode: 'ca' }),
+    tls: tlsPolicy.default({ mode: 'ca' }),
     allowPlainHttp: z.boolean().default(false),
     requestTimeoutMs: z.int().min(100).default(10_000),
   })
@@ -200,6 +189,9 @@ export const configSchema = z.strictObject({
   vcenters: z.record(name, vcenter).default({}),
   /** OCI registries that keep the snapshots of VMs. */
   registries: z.record(name, registry).default({}),
+  /** Where batches of VMs are migrated to. */
+  targets: z.record(name, migrationTarget).default({}),
+  batches,
   /** Named ways to download OVAs (`headersRef`): headers, a query such as a signature, a private authority. */
   sources: z.record(z.string(), source).default({}),
   /** Where downloaded OVAs are kept. */

@@ -22,7 +22,7 @@ export type LookupRequest =
 /** One far side of `vmflow.yaml`, without secrets. */
 export interface EndpointInfo {
   readonly name: string;
-  readonly kind: 'vcenter' | 'cluster' | 'registry';
+  readonly kind: 'vcenter' | 'cluster' | 'registry' | 'target';
   readonly url: string;
   readonly user: string;
   readonly tls: string;
