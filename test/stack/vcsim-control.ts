@@ -1,9 +1,12 @@
+import type { VcsimDiskSpec, VcsimHardware, VcsimNicSpec, VcsimSettings } from './vcsim-hardware.ts';
+import { createVcsimHardware } from './vcsim-hardware.ts';
+
 /** A fault by its vim25 type, injected into matching calls: after `skip` matches, `count` times (default: for ever). */
 export interface VcsimFault {
   /** SOAP method, e.g. `Rename_Task`; `*` for any. */
   readonly method: string;
   readonly objectType?: string;
-  /** Name that the object has in the inventory at that moment. */
+  /** Name that the object has in the inventory at that moment. Reads of properties are about every object that they name. */
   readonly objectName?: string;
   /** vim25 fault type, e.g. `InvalidState`; left out for a rule that only delays. */
   readonly fault?: string;
@@ -15,6 +18,15 @@ export interface VcsimFault {
   readonly delayMs?: number;
   /** The call succeeds and its task ends in error; nothing is changed. */
   readonly asTaskError?: boolean;
+  /** Share of the matching calls that meet it; default all. */
+  readonly probability?: number;
+  /**
+   * The call begins a task that does nothing, and holds no lock, until `clearFaults`; then it is carried out. For power on and
+   * off, and for creating and removing snapshots.
+   */
+  readonly freeze?: boolean;
+  /** `ShutdownGuest` succeeds and the guest does nothing. */
+  readonly swallow?: boolean;
 }
 
 export interface VcsimRule extends VcsimFault {
@@ -80,6 +92,11 @@ export interface VcsimVmSpec {
   readonly diskMiB?: number;
   /** Inventory path of the network that its card is on; without it there is none. */
   readonly network?: string;
+  readonly disks?: readonly VcsimDiskSpec[];
+  readonly nics?: readonly VcsimNicSpec[];
+  /** Inventory path of its host; default any. */
+  readonly host?: string;
+  readonly settings?: VcsimSettings;
 }
 
 export interface VcsimVm {
@@ -97,7 +114,7 @@ export interface VcsimVm {
 }
 
 /** What tests do to the simulator behind its clients' backs. Every method fails with what the simulator said. */
-export interface VcsimControl {
+export interface VcsimControl extends VcsimHardware {
   readonly url: string;
   /** Adds to the delays in force, by method (call) or task name; a negative number removes one. */
   setDelays(ms: Readonly<Record<string, number>>): Promise<Readonly<Record<string, number>>>;
@@ -105,6 +122,7 @@ export interface VcsimControl {
   clearDelays(): Promise<void>;
   addFault(fault: VcsimFault): Promise<number>;
   faults(): Promise<readonly VcsimRule[]>;
+  /** Frozen tasks go on. */
   clearFaults(): Promise<void>;
   sessions(): Promise<readonly VcsimSession[]>;
   /** Ends the session with this key, or all; answers how many. */
@@ -147,7 +165,7 @@ export function createVcsimControl(url: string): VcsimControl {
   const call = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
     const response = await fetch(`${url}${path}`, {
       method,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: body instanceof Uint8Array ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
     if (!response.ok) throw new Error(`The simulator refused ${method} ${path}: ${text.trim()}`);
@@ -160,6 +178,7 @@ export function createVcsimControl(url: string): VcsimControl {
     (await post<{ ref: string }>('/vms/change', { operation, ref, ...more })).ref;
 
   return {
+    ...createVcsimHardware(call),
     url,
     setDelays: (ms) => post('/delays', ms),
     clearDelays: () => clear('/delays'),

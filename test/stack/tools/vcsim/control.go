@@ -44,7 +44,11 @@ func (c *control) routes() http.Handler {
 		return map[string]int{"id": id}, err
 	}))
 	mux.HandleFunc("GET /faults", handle(func(context.Context, struct{}) (any, error) { return c.watch.faults.list(), nil }))
-	mux.HandleFunc("DELETE /faults", handle(func(context.Context, struct{}) (any, error) { c.watch.faults.clear(); return ok, nil }))
+	mux.HandleFunc("DELETE /faults", handle(func(context.Context, struct{}) (any, error) {
+		c.watch.faults.clear()
+		c.watch.freezer.thaw()
+		return ok, nil
+	}))
 
 	mux.HandleFunc("GET /sessions", handle(func(ctx context.Context, _ struct{}) (any, error) { return c.sessions(ctx) }))
 	mux.HandleFunc("POST /sessions/terminate", handle(func(ctx context.Context, body struct {
@@ -78,6 +82,21 @@ func (c *control) routes() http.Handler {
 		ref, err := c.changeVM(ctx, body)
 		return reference{ref}, err
 	}))
+	mux.HandleFunc("POST /vms/settings", handle(func(ctx context.Context, body settings) (any, error) { return ok, c.change(ctx, body) }))
+	mux.HandleFunc("POST /vms/guest", handle(func(ctx context.Context, body guestBody) (any, error) { return ok, c.guest(ctx, body) }))
+	mux.HandleFunc("POST /vms/nics", handle(func(ctx context.Context, body struct {
+		Ref string
+		newNic
+	}) (any, error) {
+		return ok, c.addNic(ctx, body.Ref, body.newNic)
+	}))
+	mux.HandleFunc("DELETE /vms/nics", handle(func(ctx context.Context, body struct{ Ref, Mac string }) (any, error) {
+		return ok, c.removeNic(ctx, body.Ref, body.Mac)
+	}))
+	c.diskRoutes(mux)
+	mux.HandleFunc("GET /power", handle(func(context.Context, struct{}) (any, error) { return c.watch.past.listPower(), nil }))
+	mux.HandleFunc("GET /tasks", handle(func(context.Context, struct{}) (any, error) { return c.watch.past.listTasks(), nil }))
+	mux.HandleFunc("DELETE /past", handle(func(context.Context, struct{}) (any, error) { c.watch.past.clear(); return ok, nil }))
 	mux.HandleFunc("POST /folders", handle(func(ctx context.Context, body struct{ Parent, Name string }) (any, error) {
 		ref, err := c.createFolder(ctx, body.Parent, body.Name)
 		return reference{ref}, err
@@ -106,6 +125,46 @@ func (c *control) routes() http.Handler {
 		return c.attachedTags(ctx, body.Ref)
 	}))
 	return mux
+}
+
+func (c *control) diskRoutes(mux *http.ServeMux) {
+	type disk struct {
+		Vm   string
+		Disk int
+	}
+	mux.HandleFunc("POST /disks", handle(func(ctx context.Context, body struct {
+		Vm string
+		newDisk
+	}) (any, error) {
+		index, err := c.addDisk(ctx, body.Vm, body.newDisk)
+		return map[string]int{"index": index}, err
+	}))
+	mux.HandleFunc("DELETE /disks", handle(func(ctx context.Context, body disk) (any, error) { return ok, c.removeDisk(ctx, body.Vm, body.Disk) }))
+	mux.HandleFunc("POST /disks/grow", handle(func(ctx context.Context, body struct {
+		disk
+		Size int64
+	}) (any, error) {
+		return ok, c.growDisk(ctx, body.Vm, body.Disk, body.Size)
+	}))
+	mux.HandleFunc("POST /disks/fill", handle(func(_ context.Context, body fillBody) (any, error) {
+		n, err := c.fill(body)
+		return map[string]int64{"written": n}, err
+	}))
+	mux.HandleFunc("POST /disks/digest", handle(func(_ context.Context, body disk) (any, error) { return c.digest(body.Vm, body.Disk) }))
+	mux.HandleFunc("PUT /disks/{vm}/{index}", c.serveDisk)
+	mux.HandleFunc("POST /tracking/files", handle(func(_ context.Context, body struct {
+		Vm    string
+		There bool
+	}) (any, error) {
+		return ok, c.trackingFiles(body.Vm, body.There)
+	}))
+	mux.HandleFunc("POST /tracking/reset", handle(func(_ context.Context, body struct{ Vm string }) (any, error) {
+		return ok, c.resetTracking(body.Vm)
+	}))
+	mux.HandleFunc("POST /tracking/answers", handle(func(_ context.Context, body struct{ Bytes int64 }) (any, error) {
+		c.watch.tracking.limit(body.Bytes)
+		return ok, nil
+	}))
 }
 
 type count struct {

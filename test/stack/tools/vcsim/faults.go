@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,6 +27,12 @@ type rule struct {
 	DelayMs int `json:"delayMs"`
 	// AsTaskError lets the call succeed and its task end in error, without any effect on the inventory.
 	AsTaskError bool `json:"asTaskError"`
+	// Probability lets only some of the matching calls meet the rule; 0 means all.
+	Probability float64 `json:"probability"`
+	// Freeze lets the call begin a task that does nothing until it is thawed.
+	Freeze bool `json:"freeze"`
+	// Swallow lets ShutdownGuest succeed without effect: the guest does not listen.
+	Swallow bool `json:"swallow"`
 
 	Id      int `json:"id"`
 	Matched int `json:"matched"`
@@ -41,8 +49,17 @@ func (f *faults) add(r rule) (int, error) {
 	if r.Method == "" {
 		return 0, fmt.Errorf("a rule needs a method, e.g. Rename_Task")
 	}
-	if r.Fault == "" && r.DelayMs == 0 {
-		return 0, fmt.Errorf("a rule needs a fault or a delayMs")
+	if r.Fault == "" && r.DelayMs == 0 && !r.Freeze && !r.Swallow {
+		return 0, fmt.Errorf("a rule needs a fault, a delayMs, freeze or swallow")
+	}
+	if r.Freeze && !freezable[r.Method] {
+		return 0, fmt.Errorf("tasks of %s can't be frozen", r.Method)
+	}
+	if r.Swallow && r.Method != "ShutdownGuest" {
+		return 0, fmt.Errorf("only ShutdownGuest can be swallowed")
+	}
+	if r.Probability < 0 || r.Probability > 1 {
+		return 0, fmt.Errorf("a probability lies between 0 and 1")
 	}
 	if r.AsTaskError && r.Fault == "" {
 		return 0, fmt.Errorf("a task can't end in error without a fault")
@@ -76,16 +93,22 @@ func (f *faults) list() []rule {
 	return out
 }
 
+// named is an object that a call is about.
+type named struct{ kind, name string }
+
 // take returns the first rule that fires for this call (or task) and counts it.
-func (f *faults) take(method string, task bool, object types.ManagedObjectReference, name string) *rule {
+func (f *faults) take(method string, task bool, objects []named) *rule {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.rules {
-		if r.AsTaskError != task || !r.matchesMethod(method, task) || !r.matchesObject(object.Type, name) {
+		if r.AsTaskError != task || !r.matchesMethod(method, task) || !slices.ContainsFunc(objects, r.matchesObject) {
 			continue
 		}
 		r.Matched++
 		if r.Matched <= r.Skip || (r.Count > 0 && r.Fired >= r.Count) {
+			continue
+		}
+		if r.Probability > 0 && rand.Float64() >= r.Probability {
 			continue
 		}
 		r.Fired++
@@ -105,9 +128,9 @@ func (r *rule) matchesMethod(method string, task bool) bool {
 	return r.Method == method
 }
 
-func (r *rule) matchesObject(kind, name string) bool {
-	return (r.ObjectType == "" || r.ObjectType == "*" || r.ObjectType == kind) &&
-		(r.ObjectName == "" || r.ObjectName == "*" || r.ObjectName == name)
+func (r *rule) matchesObject(object named) bool {
+	return (r.ObjectType == "" || r.ObjectType == "*" || r.ObjectType == object.kind) &&
+		(r.ObjectName == "" || r.ObjectName == "*" || r.ObjectName == object.name)
 }
 
 // taskKey brings a method and the name its task has in the simulator together: PowerOnVM_Task and PowerOn,

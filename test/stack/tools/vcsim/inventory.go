@@ -28,6 +28,10 @@ type newVM struct {
 	Version     string            `json:"version"`     // product version of the vAppConfig
 	DiskMiB     int64             `json:"diskMiB"`
 	Network     string            `json:"network"` // inventory path of the network that its card is on
+	Disks       []newDisk         `json:"disks"`
+	Nics        []newNic          `json:"nics"`
+	Host        string            `json:"host"` // inventory path
+	Settings    settings          `json:"settings"`
 }
 
 func (c *control) createVM(ctx context.Context, v newVM) (types.ManagedObjectReference, error) {
@@ -45,15 +49,17 @@ func (c *control) createVM(ctx context.Context, v newVM) (types.ManagedObjectRef
 	if err != nil {
 		return none, err
 	}
-	spec := v.spec()
-	if v.Network != "" {
-		card, err := v.card(ctx, finder)
-		if err != nil {
+	spec, err := v.completeSpec(ctx, finder)
+	if err != nil {
+		return none, err
+	}
+	var host *object.HostSystem
+	if v.Host != "" {
+		if host, err = finder.HostSystem(ctx, v.Host); err != nil {
 			return none, err
 		}
-		spec.DeviceChange = append(spec.DeviceChange, card...)
 	}
-	task, err := folder.CreateVM(ctx, spec, pool, nil)
+	task, err := folder.CreateVM(ctx, spec, pool, host)
 	if err != nil {
 		return none, err
 	}
@@ -65,7 +71,47 @@ func (c *control) createVM(ctx context.Context, v newVM) (types.ManagedObjectRef
 	if !ok {
 		return none, fmt.Errorf("create VM %s: no result", v.Name)
 	}
+	if err := c.finishNew(ctx, ref.Value, v); err != nil {
+		return none, err
+	}
 	return ref, v.finish(ctx, object.NewVirtualMachine(client, ref))
+}
+
+// completeSpec is the spec with cards, which need the inventory.
+func (v newVM) completeSpec(ctx context.Context, finder *find.Finder) (types.VirtualMachineConfigSpec, error) {
+	spec := v.spec()
+	nics := v.Nics
+	if v.Network != "" {
+		nics = append([]newNic{{Network: v.Network}}, nics...)
+	}
+	for _, nic := range nics {
+		device, err := nic.device(ctx, finder)
+		if err != nil {
+			return spec, err
+		}
+		changes, err := object.VirtualDeviceList{device}.ConfigSpec(types.VirtualDeviceConfigSpecOperationAdd)
+		if err != nil {
+			return spec, err
+		}
+		spec.DeviceChange = append(spec.DeviceChange, changes...)
+	}
+	return spec, nil
+}
+
+// finishNew does what a spec can't: contents of disks, addresses of guests.
+func (c *control) finishNew(ctx context.Context, ref string, v newVM) error {
+	if len(v.Disks) > 0 || v.DiskMiB > 0 {
+		if _, err := c.finishDisks(ref, v.Disks); err != nil {
+			return err
+		}
+	}
+	ips := map[string][]string{}
+	for _, nic := range v.Nics {
+		if len(nic.Ips) > 0 {
+			ips[nic.Mac] = nic.Ips
+		}
+	}
+	return c.guest(ctx, guestBody{Ref: ref, Ips: ips})
 }
 
 // pool is the one with this path, else that of the first cluster of the folder's datacenter, else that of any host there.
@@ -86,14 +132,12 @@ func (c *control) pool(ctx context.Context, finder *find.Finder, path, folder st
 }
 
 func (v newVM) spec() types.VirtualMachineConfigSpec {
-	spec := types.VirtualMachineConfigSpec{
-		Name:       v.Name,
-		GuestId:    string(types.VirtualMachineGuestOsIdentifierOtherGuest64),
-		NumCPUs:    1,
-		MemoryMB:   64,
-		Annotation: v.Annotation,
-		Files:      &types.VirtualMachineFileInfo{VmPathName: "[" + orElse(v.Datastore, "LocalDS_0") + "]"},
-	}
+	spec := v.Settings.spec()
+	spec.Name = v.Name
+	spec.GuestId = orElse(spec.GuestId, string(types.VirtualMachineGuestOsIdentifierOtherGuest64))
+	spec.NumCPUs, spec.MemoryMB = max(spec.NumCPUs, 1), max(spec.MemoryMB, 64)
+	spec.Annotation = orElse(v.Annotation, spec.Annotation)
+	spec.Files = &types.VirtualMachineFileInfo{VmPathName: "[" + orElse(v.Datastore, "LocalDS_0") + "]"}
 	for key, value := range v.ExtraConfig {
 		spec.ExtraConfig = append(spec.ExtraConfig, &types.OptionValue{Key: key, Value: value})
 	}
@@ -103,43 +147,29 @@ func (v newVM) spec() types.VirtualMachineConfigSpec {
 			Info:            &types.VAppProductInfo{Key: 1, Name: v.Name, Version: v.Version},
 		}}}
 	}
+	disks := v.Disks
 	if v.DiskMiB > 0 {
-		spec.DeviceChange = v.disk()
+		disks = append([]newDisk{{Size: v.DiskMiB << 20}}, disks...)
 	}
+	spec.DeviceChange = devicesOf(disks)
 	return spec
 }
 
-func (v newVM) disk() []types.BaseVirtualDeviceConfigSpec {
+func devicesOf(disks []newDisk) []types.BaseVirtualDeviceConfigSpec {
 	devices := object.VirtualDeviceList{}
 	controller, err := devices.CreateSCSIController("pvscsi")
-	if err != nil {
+	if err != nil || len(disks) == 0 {
 		return nil
 	}
 	devices = append(devices, controller)
-	disk := devices.CreateDisk(controller.(types.BaseVirtualController), types.ManagedObjectReference{}, "")
-	disk.CapacityInKB = v.DiskMiB * 1024
-	devices = append(devices, disk)
+	for _, disk := range disks {
+		devices = append(devices, disk.device(devices, controller.(types.BaseVirtualController)))
+	}
 	changes, err := devices.ConfigSpec(types.VirtualDeviceConfigSpecOperationAdd)
 	if err != nil {
 		return nil
 	}
 	return changes
-}
-
-func (v newVM) card(ctx context.Context, finder *find.Finder) ([]types.BaseVirtualDeviceConfigSpec, error) {
-	network, err := finder.Network(ctx, v.Network)
-	if err != nil {
-		return nil, err
-	}
-	backing, err := network.EthernetCardBackingInfo(ctx)
-	if err != nil {
-		return nil, err
-	}
-	card, err := object.EthernetCardTypes().CreateEthernetCard("vmxnet3", backing)
-	if err != nil {
-		return nil, err
-	}
-	return object.VirtualDeviceList{card}.ConfigSpec(types.VirtualDeviceConfigSpecOperationAdd)
 }
 
 func (v newVM) namesItself() bool {
@@ -202,9 +232,10 @@ func orElse(value, fallback string) string {
 // vmChange is something that a person does to a VM by hand.
 type vmChange struct {
 	Ref       string `json:"ref"`
-	Operation string `json:"operation"` // rename, destroy, clone, powerOn, powerOff, markAsTemplate
-	Name      string `json:"name"`      // of rename and clone
-	Folder    string `json:"folder"`    // of clone
+	Operation string `json:"operation"` // rename, destroy, clone, powerOn, powerOff, suspend, markAsTemplate, snapshot, removeSnapshot, move, relocate
+	Name      string `json:"name"`      // of rename, clone and snapshots
+	Folder    string `json:"folder"`    // of clone and move
+	Host      string `json:"host"`      // of relocate
 }
 
 // changeVM returns the reference of the VM or, for clone, of the new one. Locks are respected: it waits for running tasks.
@@ -223,13 +254,40 @@ func (c *control) changeVM(ctx context.Context, change vmChange) (string, error)
 		return change.Ref, wait(ctx)(vm.PowerOn(ctx))
 	case "powerOff":
 		return change.Ref, wait(ctx)(vm.PowerOff(ctx))
+	case "suspend":
+		return change.Ref, wait(ctx)(vm.Suspend(ctx))
 	case "markAsTemplate":
 		return change.Ref, vm.MarkAsTemplate(ctx)
+	case "snapshot":
+		return change.Ref, wait(ctx)(vm.CreateSnapshot(ctx, change.Name, "", false, false))
+	case "removeSnapshot":
+		return change.Ref, wait(ctx)(vm.RemoveSnapshot(ctx, change.Name, false, nil))
+	case "move":
+		return change.Ref, c.move(ctx, client, change)
+	case "relocate":
+		return change.Ref, c.relocate(ctx, client, vm, change.Host)
 	case "clone":
 		return c.clone(ctx, client, vm, change)
 	default:
 		return "", fmt.Errorf("operation %q is unknown", change.Operation)
 	}
+}
+
+func (c *control) move(ctx context.Context, client *vim25.Client, change vmChange) error {
+	folder, err := find.NewFinder(client, true).Folder(ctx, change.Folder)
+	if err != nil {
+		return err
+	}
+	return wait(ctx)(folder.MoveInto(ctx, []types.ManagedObjectReference{virtualMachine(change.Ref)}))
+}
+
+func (c *control) relocate(ctx context.Context, client *vim25.Client, vm *object.VirtualMachine, path string) error {
+	host, err := find.NewFinder(client, true).HostSystem(ctx, path)
+	if err != nil {
+		return err
+	}
+	to := host.Reference()
+	return wait(ctx)(vm.Relocate(ctx, types.VirtualMachineRelocateSpec{Host: &to}, types.VirtualMachineMovePriorityDefaultPriority))
 }
 
 func (c *control) clone(ctx context.Context, client *vim25.Client, vm *object.VirtualMachine, change vmChange) (string, error) {

@@ -16,7 +16,7 @@ type transfer struct {
 	Done   bool   `json:"done"`
 }
 
-// nfc counts the bytes of uploads while they come in; the simulator itself knows them only afterwards.
+// nfc counts the bytes of files while they are moved; the simulator itself knows them only afterwards, and only of uploads.
 type nfc struct {
 	mu        sync.Mutex
 	transfers []*transfer
@@ -36,6 +36,13 @@ func (n *nfc) wrap(next http.Handler) http.Handler {
 		n.mu.Lock()
 		n.transfers = append(n.transfers, t)
 		n.mu.Unlock()
+		if req.Method == http.MethodGet {
+			next.ServeHTTP(&countingAnswer{res, n, t}, req)
+			n.mu.Lock()
+			t.Done = true
+			n.mu.Unlock()
+			return
+		}
 		req.Body = &countingBody{req.Body, n, t}
 		next.ServeHTTP(res, req)
 	})
@@ -69,5 +76,19 @@ func (b *countingBody) Read(p []byte) (int, error) {
 	b.t.Bytes += int64(count)
 	b.t.Done = b.t.Done || err == io.EOF
 	b.n.mu.Unlock()
+	return count, err
+}
+
+type countingAnswer struct {
+	http.ResponseWriter
+	n *nfc
+	t *transfer
+}
+
+func (a *countingAnswer) Write(p []byte) (int, error) {
+	count, err := a.ResponseWriter.Write(p)
+	a.n.mu.Lock()
+	a.t.Bytes += int64(count)
+	a.n.mu.Unlock()
 	return count, err
 }

@@ -20,7 +20,12 @@ type watch struct {
 	mo.OverheadMemoryManager // only a place in the registry, for the object callbacks
 
 	registry *simulator.Registry
+	service  *simulator.Service
 	faults   faults
+	tracking *tracking
+	guard    *guard
+	freezer  *freezer
+	past     past
 
 	mu       sync.Mutex
 	names    map[types.ManagedObjectReference]string
@@ -41,6 +46,10 @@ type call struct {
 func newWatch(model *simulator.Model) *watch {
 	w := &watch{
 		registry: model.Map(),
+		service:  model.Service,
+		tracking: newTracking(),
+		guard:    newGuard(),
+		freezer:  newFreezer(),
 		names:    map[types.ManagedObjectReference]string{},
 		sessions: map[string]*simulator.Session{},
 		counts:   map[string]int{},
@@ -62,25 +71,54 @@ func (w *watch) Unlock() {}
 // handle is called before the simulator looks for the object and before it checks the session.
 func (w *watch) handle(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 	if simulator.ServiceFromContext(ctx) == nil {
-		return nil, nil // a call from inside the process
+		return w.admit(method, nil) // a call from inside the process
 	}
 	name := w.record(ctx, method)
 	if ctx.Session == nil && !openToAll[method.Name] {
 		return nil, nil // the simulator answers NotAuthenticated
 	}
-	r := w.faults.take(method.Name, false, method.This, name)
+	r := w.faults.take(method.Name, false, w.objectsOf(method, name))
 	if r == nil {
-		return nil, nil
+		return w.admit(method, nil)
 	}
 	r.sleep()
 	if r.Fault == "" {
-		return nil, nil
+		return w.admit(method, r)
 	}
 	fault, err := newFault(r, method.This)
 	if err != nil {
 		return nil, nil // checked when the rule was added
 	}
 	return nil, fault
+}
+
+// admit keeps snapshot tasks apart and takes over the calls that the simulator can't answer, or is not to.
+func (w *watch) admit(method *simulator.Method, r *rule) (mo.Reference, types.BaseMethodFault) {
+	if vm, ok := w.vmOf(method.This); ok && snapshotCalls[method.Name] {
+		if fault := w.guard.enter(vm); fault != nil {
+			return nil, fault
+		}
+	}
+	ours := method.Name == "QueryChangedDiskAreas" || method.Name == "ConsolidateVMDisks_Task" || (r != nil && (r.Freeze || r.Swallow))
+	if !ours {
+		return nil, nil
+	}
+	// Else the simulator would look for the VM in the session.
+	method.This = w.Self
+	return w, nil
+}
+
+// objectsOf are the objects that a call is about: for a read of properties also those that it names.
+func (w *watch) objectsOf(method *simulator.Method, name string) []named {
+	objects := []named{{method.This.Type, name}}
+	if read, ok := method.Body.(*types.RetrievePropertiesEx); ok {
+		for _, spec := range read.SpecSet {
+			for _, object := range spec.ObjectSet {
+				objects = append(objects, named{object.Obj.Type, w.name(object.Obj)})
+			}
+		}
+	}
+	return objects
 }
 
 // openToAll are the calls that need no session.
@@ -174,20 +212,26 @@ func (w *watch) knownSessions() []*simulator.Session {
 	return out
 }
 
-// PutObject remembers names and lets the tasks of a matching rule end in error.
+// PutObject remembers names, lets the tasks of a matching rule end in error and gives snapshots their change ids.
 func (w *watch) PutObject(_ *simulator.Context, item mo.Reference) {
-	if entity, ok := item.(mo.Entity); ok {
-		w.setName(item.Reference(), entity.Entity().Name)
-		return
-	}
-	if task, ok := item.(*simulator.Task); ok && task.Info.Entity != nil {
-		w.arm(task)
+	switch object := item.(type) {
+	case *simulator.Task:
+		if object.Info.Entity != nil {
+			w.guard.began(object)
+			w.arm(object)
+		}
+	case *simulator.VirtualMachineSnapshot:
+		if vm, ok := w.registry.Get(object.Vm).(*simulator.VirtualMachine); ok {
+			w.tracking.bump(&vm.VirtualMachine, &object.Config)
+		}
+	case mo.Entity:
+		w.setName(item.Reference(), object.Entity().Name)
 	}
 }
 
 func (w *watch) arm(task *simulator.Task) {
 	entity := *task.Info.Entity
-	r := w.faults.take(task.Info.Name, true, entity, w.name(entity))
+	r := w.faults.take(task.Info.Name, true, []named{{entity.Type, w.name(entity)}})
 	if r == nil {
 		return
 	}
@@ -206,10 +250,38 @@ func (w *watch) UpdateObject(_ *simulator.Context, item mo.Reference, changes []
 		if name, ok := change.Val.(string); ok && change.Name == "name" {
 			w.setName(item.Reference(), name)
 		}
+		switch object := item.(type) {
+		case *mo.VirtualMachine:
+			w.vmChanged(object, change)
+		case *mo.Task:
+			w.taskChanged(object, change)
+		}
 	}
 }
 
+func (w *watch) vmChanged(vm *mo.VirtualMachine, change types.PropertyChange) {
+	switch {
+	case change.Name == "runtime.powerState":
+		w.past.power(vm.Self, w.name(vm.Self), vm.Runtime.PowerState)
+		if vm.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOff {
+			w.tracking.bump(vm, nil)
+		}
+	case change.Name == "config.changeVersion" || strings.HasPrefix(change.Name, "config.hardware.device"):
+		w.tracking.follow(vm)
+	}
+}
+
+func (w *watch) taskChanged(task *mo.Task, change types.PropertyChange) {
+	over := task.Info.State == types.TaskInfoStateSuccess || task.Info.State == types.TaskInfoStateError
+	if change.Name != "info.state" || !over || task.Info.Entity == nil {
+		return
+	}
+	w.guard.ended(task)
+	w.past.task(task, w.name(*task.Info.Entity))
+}
+
 func (w *watch) RemoveObject(_ *simulator.Context, item types.ManagedObjectReference) {
+	w.tracking.forget(item)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.names, item)
