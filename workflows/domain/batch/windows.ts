@@ -39,6 +39,14 @@ export function locked(window: MigrationWindow, now: number): boolean {
   return ended(window, now) || spanOf(window).lockout < now;
 }
 
+export type WindowState = 'ahead' | 'open' | 'locked' | 'over';
+
+export function windowState(window: MigrationWindow, now: number): WindowState {
+  if (ended(window, now)) return 'over';
+  if (locked(window, now)) return 'locked';
+  return begun(window, now) ? 'open' : 'ahead';
+}
+
 /** Whether a VM that needs so long to boot gets done in it, with the reserve. */
 export function fits(window: MigrationWindow, minBootMs: number, now: number): boolean {
   return isInOrder(window) && !locked(window, now) && isLongEnough(window, minBootMs, now);
