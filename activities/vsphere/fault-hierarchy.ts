@@ -39,6 +39,7 @@ const baseOf: Readonly<Record<string, string>> = {
   ResourceInUse: 'VimFault',
   ConcurrentAccess: 'VimFault',
   Timedout: 'VimFault',
+  ToolsUnavailable: 'VimFault',
   InvalidState: 'VimFault',
   TaskInProgress: 'InvalidState',
   VAppTaskInProgress: 'TaskInProgress',

@@ -1,4 +1,5 @@
 import type { MoRef } from '../../workflows/domain/template/observation.ts';
+import type { VmCalls } from './vm-port.ts';
 
 export type { MoRef };
 
@@ -132,7 +133,7 @@ export interface Tag {
   readonly category: string;
 }
 
-/** What the template activities need of one logged-in vCenter session. Failures: `VimFault`, `VSphereError` (see `faults.ts`). */
+/** What the activities need of one logged-in vCenter session. Failures: `VimFault`, `VSphereError` (see `faults.ts`). */
 export interface VSphereSession {
   readonly about: About;
   readonly rootFolder: MoRef;
@@ -174,6 +175,8 @@ export interface VSphereSession {
   listTags(options?: CallOptions): Promise<readonly Tag[]>;
   attachedTags(ref: MoRef, options?: CallOptions): Promise<readonly string[]>;
   attachTag(tagId: string, ref: MoRef, options?: CallOptions): Promise<void>;
+  /** What is needed besides for VMs that are migrated away. */
+  readonly vms: VmCalls;
   /** Logs out of SOAP and REST; never throws. */
   close(): Promise<void>;
 }

@@ -5,12 +5,14 @@ const readOnlyMethods: ReadonlySet<string> = new Set([
   'SessionIsActive',
   'FindByInventoryPath',
   'FindChild',
+  'FindByUuid',
   'RetrievePropertiesEx',
   'WaitForUpdatesEx',
   'HttpNfcLeaseGetManifest',
+  'QueryChangedDiskAreas',
 ]);
 
 /** Whether repeating the call can do no harm. `CreateImportSpec` is left out: it is heavy and can hang a server. */
 export function isReadOnly(method: string): boolean {
-  return readOnlyMethods.has(method) || method.startsWith('GET ');
+  return readOnlyMethods.has(method) || method.startsWith('GET ') || method.startsWith('HEAD ');
 }

@@ -12,6 +12,8 @@ const limits = {
   logoutMs: 5_000,
   /** Every tag and category is one request. */
   parallel: 8,
+  /** Objects in one question for tags; servers refuse more than 2000. */
+  objects: 1000,
 } as const;
 
 /** The two shapes of the REST API: servers since 7.0 speak the plain one, older ones wrap answers into `value`. */
@@ -82,6 +84,21 @@ export class RestTags {
     const path = ({ tagging, action }: Dialect): string => `${tagging}/tag-association${action('list-attached-tags')}`;
     const ids = await this.#call({ method: 'POST', path, body: objectId(ref) }, options);
     return asList(ids).map(String);
+  }
+
+  /** Ids of the tags of many objects, by the value of their references; those without tags may be absent. */
+  async attachedToAll(refs: readonly MoRef[], options?: CallOptions): Promise<ReadonlyMap<string, readonly string[]>> {
+    const path = ({ tagging, action }: Dialect): string =>
+      `${tagging}/tag-association${action('list-attached-tags-on-objects')}`;
+    const found = new Map<string, readonly string[]>();
+    for (let at = 0; at < refs.length; at += limits.objects) {
+      const object_ids = refs.slice(at, at + limits.objects).map(({ type, value }) => ({ type, id: value }));
+      for (const entry of asList(await this.#call({ method: 'POST', path, body: { object_ids } }, options))) {
+        const { object_id, tag_ids } = entry as { object_id: { id: string }; tag_ids: unknown };
+        found.set(object_id.id, asList(tag_ids).map(String));
+      }
+    }
+    return found;
   }
 
   async attach(tagId: string, ref: MoRef, options?: CallOptions): Promise<void> {

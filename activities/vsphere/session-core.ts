@@ -27,6 +27,7 @@ export interface ServiceContent {
   readonly sessionManager: MoRef;
   readonly searchIndex: MoRef;
   readonly ovfManager: MoRef;
+  readonly viewManager?: MoRef;
 }
 
 export interface CoreCallOptions extends CallOptions {
@@ -115,6 +116,18 @@ export class SessionCore {
     }
   }
 
+  /** Sends a request beside SOAP under the login's cookie. The status 401 logs in again, and the request is sent once more. */
+  async withCookie<T>(send: (cookie: string) => Promise<T>, options: CallOptions = {}): Promise<T> {
+    const generation = await this.logIn(options);
+    try {
+      return await send(this.#cookie ?? '');
+    } catch (error) {
+      if (!(error instanceof VSphereError && error.info.httpStatus === 401)) throw error;
+      await this.renew(generation, options);
+      return await send(this.#cookie ?? '');
+    }
+  }
+
   /** Logs in again unless somebody else already has since the login number `generation`. */
   async renew(generation: number, options: CallOptions = {}): Promise<void> {
     this.#forget(generation);
@@ -177,7 +190,8 @@ export class SessionCore {
     const { endpoint } = this;
     const value = await this.#send('RetrieveServiceContent', { _this: serviceInstance }, {}, undefined);
     const content = value.value as Partial<ServiceContent> | undefined;
-    const { about, rootFolder, propertyCollector, sessionManager, searchIndex, ovfManager } = content ?? {};
+    const { about, rootFolder, propertyCollector, sessionManager, searchIndex, ovfManager, viewManager } =
+      content ?? {};
     if (about !== undefined && about.apiType !== 'VirtualCenter') {
       const message = `${endpoint.name} (${new URL(endpoint.url).host}) is a ${about.apiType}, not a vCenter.`;
       throw new VSphereError('NOT_VCENTER', message, { kind: 'lookup', message });
@@ -186,7 +200,8 @@ export class SessionCore {
       throw protocolError(endpoint, 'RetrieveServiceContent', 'the service content is incomplete');
     }
     this.#channel.speak(about.apiVersion);
-    return { about, rootFolder, propertyCollector, sessionManager, searchIndex, ovfManager };
+    const needed = { about, rootFolder, propertyCollector, sessionManager, searchIndex, ovfManager };
+    return viewManager === undefined ? needed : { ...needed, viewManager };
   }
 
   async #send(

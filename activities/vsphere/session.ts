@@ -1,5 +1,6 @@
 import type { Agent } from 'node:http';
 
+import { DatastoreFiles } from './datastore-files.ts';
 import { createImportSpec, importVApp } from './import.ts';
 import { Leases } from './lease.ts';
 import type { VSphereLog } from './log.ts';
@@ -10,6 +11,7 @@ import type { ServiceContent, SessionCore } from './session-core.ts';
 import { Tasks } from './tasks.ts';
 import type { UploadServer } from './upload.ts';
 import { upload } from './upload.ts';
+import { createVmCalls } from './vm-calls.ts';
 
 const serviceInstance: MoRef = { type: 'ServiceInstance', value: 'ServiceInstance' };
 
@@ -28,6 +30,7 @@ export function createSession({ core, content, server, agent, log }: SessionPart
   const tasks = new Tasks(core, log);
   const leases = new Leases(core, log);
   const tags = new RestTags(core.endpoint, agent);
+  const files = new DatastoreFiles(core, server);
   const { searchIndex } = content;
 
   return {
@@ -64,9 +67,11 @@ export function createSession({ core, content, server, agent, log }: SessionPart
     listTags: (options) => tags.list(options),
     attachedTags: (ref, options) => tags.attached(ref, options),
     attachTag: (tagId, ref, options) => tags.attach(tagId, ref, options),
+    vms: createVmCalls({ core, content, server, tasks, tags, files, log }),
 
     close: async () => {
       await Promise.allSettled([tags.close(), core.close()]);
+      files.close();
       agent.destroy();
     },
   };

@@ -5,6 +5,7 @@ import type { VSphereLog } from './log.ts';
 import type { CallOptions, MoRef, VmReconfiguration } from './port.ts';
 import type { CoreCallOptions, SessionCore } from './session-core.ts';
 import { describeRef } from './session-core.ts';
+import type { Method } from './vim25/table.ts';
 import type { Watch } from './wait.ts';
 import { waitForProperties } from './wait.ts';
 
@@ -14,7 +15,15 @@ const methodOfDescription: Readonly<Record<string, string>> = {
   destroy: 'Destroy_Task',
   reconfigure: 'ReconfigVM_Task',
   clone: 'CloneVM_Task',
+  powerOn: 'PowerOnVM_Task',
+  powerOff: 'PowerOffVM_Task',
+  createSnapshot: 'CreateSnapshot_Task',
+  createSnapshotEx: 'CreateSnapshot_Task',
+  removeSnapshot: 'RemoveSnapshot_Task',
+  consolidateVMDisks: 'ConsolidateVMDisks_Task',
 };
+
+type TaskMethod = Extract<Method, `${string}_Task`>;
 
 /** Tasks whose start is remembered, to name the method in a task's error. */
 const rememberedTasks = 200;
@@ -51,11 +60,11 @@ export class Tasks {
   }
 
   rename(ref: MoRef, newName: string, options?: CallOptions): Promise<MoRef> {
-    return this.#start('Rename_Task', { _this: ref, newName }, options);
+    return this.start('Rename_Task', { _this: ref, newName }, options);
   }
 
   destroy(ref: MoRef, options?: CallOptions): Promise<MoRef> {
-    return this.#start('Destroy_Task', { _this: ref }, options);
+    return this.start('Destroy_Task', { _this: ref }, options);
   }
 
   reconfigure(vm: MoRef, change: VmReconfiguration, options?: CallOptions): Promise<MoRef> {
@@ -65,7 +74,7 @@ export class Tasks {
       extraConfig: [...(extraConfig ?? [])].map(([key, value]) => ({ key, value })),
       bootOptions,
     };
-    return this.#start('ReconfigVM_Task', { _this: vm, spec }, options);
+    return this.start('ReconfigVM_Task', { _this: vm, spec }, options);
   }
 
   /** Resolves when the task succeeded; a task's error is thrown as `VimFault` of kind `task-error`. */
@@ -85,8 +94,9 @@ export class Tasks {
     throw fault ?? new VimFault({ kind: 'task-error', faultType: 'MethodFault', method, moRef: name });
   }
 
-  async #start(
-    method: 'Rename_Task' | 'Destroy_Task' | 'ReconfigVM_Task',
+  /** Sends the call and remembers which one it was. */
+  async start(
+    method: TaskMethod,
     args: Readonly<Record<string, unknown>>,
     options: CoreCallOptions = {},
   ): Promise<MoRef> {

@@ -41,14 +41,14 @@ export async function upload(
 }
 
 /** The URL to use: `*` means the address we already talk to. */
-function deviceUrlFor(server: UploadServer, device: LeaseDeviceUrl): URL {
+export function deviceUrlFor(server: UploadServer, device: LeaseDeviceUrl): URL {
   const url = new URL(device.url.replace(/^(https?:\/\/)\*/, `$1${server.url.hostname}`));
   if (url.protocol === 'https:' || server.allowPlainHttp) return url;
-  const message = `The lease names a plain-http address at ${url.host}; uploads go over TLS only.`;
+  const message = `The lease names a plain-http address at ${url.host}; disks go over TLS only.`;
   throw new VSphereError('NFC_TLS', message, { kind: 'http', message });
 }
 
-const isSameServer = (server: UploadServer, url: URL): boolean =>
+export const isSameServer = (server: UploadServer, url: URL): boolean =>
   url.hostname === server.url.hostname && portOf(url) === portOf(server.url);
 
 const portOf = (url: URL): string => (url.port === '' ? (url.protocol === 'http:' ? '80' : '443') : url.port);

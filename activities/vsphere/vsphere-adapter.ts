@@ -34,6 +34,7 @@ const quickMethods: ReadonlySet<Method> = new Set<Method>([
   'RetrieveServiceContent',
   'FindByInventoryPath',
   'FindChild',
+  'FindByUuid',
   'RetrievePropertiesEx',
   'ContinueRetrievePropertiesEx',
 ]);

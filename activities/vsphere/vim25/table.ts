@@ -398,6 +398,39 @@ export const types = {
     type: 'string',
     maintenanceMode: 'string?',
   },
+  GuestNicInfo: {
+    network: 'string?',
+    ipAddress: 'string*',
+    macAddress: 'string?',
+    connected: 'boolean',
+    deviceConfigId: 'int',
+    dnsConfig: 'any?',
+    ipConfig: 'NetIpConfigInfo?',
+    netBIOSConfig: 'any?',
+  },
+  NetIpConfigInfo: { ipAddress: 'NetIpConfigInfoIpAddress*', dhcp: 'any?', autoConfigurationEnabled: 'boolean?' },
+  NetIpConfigInfoIpAddress: {
+    ipAddress: 'string',
+    prefixLength: 'int',
+    origin: 'string?',
+    state: 'string?',
+    lifetime: 'dateTime?',
+  },
+  CustomFieldDef: {
+    key: 'int',
+    name: 'string',
+    type: 'string',
+    managedObjectType: 'string?',
+    fieldDefPrivileges: 'any?',
+    fieldInstancePrivileges: 'any?',
+  },
+  CustomFieldStringValue: { key: 'int', value: 'string' },
+  VmwareDistributedVirtualSwitchVlanIdSpec: { inherited: 'boolean', vlanId: 'int' },
+  VmwareDistributedVirtualSwitchTrunkVlanSpec: { inherited: 'boolean', vlanId: 'NumericRange*' },
+  VmwareDistributedVirtualSwitchPvlanSpec: { inherited: 'boolean', pvlanId: 'int' },
+  NumericRange: { start: 'int', end: 'int' },
+  DiskChangeInfo: { startOffset: 'long', length: 'long', changedArea: 'DiskChangeExtent*' },
+  DiskChangeExtent: { start: 'long', length: 'long' },
   VirtualMachineSnapshotInfo: { currentSnapshot: 'ref?', rootSnapshotList: 'VirtualMachineSnapshotTree*' },
   VirtualMachineSnapshotTree: {
     snapshot: 'ref',
@@ -448,6 +481,10 @@ export const operations = {
 
   FindByInventoryPath: { args: { ...self, inventoryPath: 'string' }, returns: 'ref?' },
   FindChild: { args: { ...self, entity: 'ref', name: 'string' }, returns: 'ref?' },
+  FindByUuid: {
+    args: { ...self, datacenter: 'ref?', uuid: 'string', vmSearch: 'boolean', instanceUuid: 'boolean?' },
+    returns: 'ref?',
+  },
 
   RetrievePropertiesEx: {
     args: { ...self, specSet: 'PropertyFilterSpec*', options: 'RetrieveOptions' },
@@ -492,6 +529,19 @@ export const operations = {
     args: { ...self, name: 'string', description: 'string?', memory: 'boolean', quiesce: 'boolean' },
     returns: 'ref',
   },
+  RemoveSnapshot_Task: {
+    args: { ...self, removeChildren: 'boolean', consolidate: 'boolean?' },
+    returns: 'ref',
+  },
+  ConsolidateVMDisks_Task: { args: self, returns: 'ref' },
+  ExportSnapshot: { args: self, returns: 'ref' },
+  QueryChangedDiskAreas: {
+    args: { ...self, snapshot: 'ref?', deviceKey: 'int', startOffset: 'long', changeId: 'string' },
+    returns: 'DiskChangeInfo',
+  },
+  PowerOnVM_Task: { args: { ...self, host: 'ref?' }, returns: 'ref' },
+  PowerOffVM_Task: { args: self, returns: 'ref' },
+  ShutdownGuest: { args: self },
   CancelTask: { args: self },
 } as const satisfies Record<string, OperationRow>;
 

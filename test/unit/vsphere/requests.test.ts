@@ -14,6 +14,7 @@ const datastore = { type: 'Datastore', value: 'datastore-1' };
 const network = { type: 'Network', value: 'network-1' };
 const lease = { type: 'HttpNfcLease', value: 'lease-1' };
 const task = { type: 'Task', value: 'task-1' };
+const snapshot = { type: 'VirtualMachineSnapshot', value: 'snapshot-1' };
 
 const importSpec =
   '<importSpec xsi:type="VirtualMachineImportSpec"><configSpec><name>tmp</name><firmware>efi</firmware></configSpec></importSpec>';
@@ -41,10 +42,16 @@ before(async () => {
   vcenter.on('CurrentTime', { returns: '<returnval>2026-01-02T03:04:05Z</returnval>' });
   vcenter.on('CreateImportSpec', { returns: importResult });
   vcenter.on('ImportVApp', reference('HttpNfcLease', 'lease-1'));
-  for (const method of ['Rename_Task', 'Destroy_Task', 'ReconfigVM_Task'])
-    vcenter.on(method, reference('Task', 'task-1'));
-  for (const method of ['MarkAsTemplate', 'MarkAsVirtualMachine', 'DestroyPropertyCollector'])
-    vcenter.on(method, { returns: '' });
+  const tasks = ['Rename', 'Destroy', 'ReconfigVM', 'PowerOnVM', 'PowerOffVM', 'CreateSnapshot', 'RemoveSnapshot'];
+  for (const method of [...tasks, 'ConsolidateVMDisks']) vcenter.on(`${method}_Task`, reference('Task', 'task-1'));
+  const silent = ['MarkAsTemplate', 'MarkAsVirtualMachine', 'DestroyPropertyCollector', 'ShutdownGuest', 'DestroyView'];
+  for (const method of silent) vcenter.on(method, { returns: '' });
+  vcenter.on('FindByUuid', reference('VirtualMachine', 'vm-1'));
+  vcenter.on('CreateContainerView', reference('ContainerView', 'view-1'));
+  vcenter.on('ExportSnapshot', reference('HttpNfcLease', 'lease-1'));
+  vcenter.on('QueryChangedDiskAreas', {
+    returns: '<returnval><startOffset>0</startOffset><length>1048576</length></returnval>',
+  });
   for (const method of ['Progress', 'Complete', 'Abort', 'GetManifest'])
     vcenter.on(`HttpNfcLease${method}`, { returns: '' });
   vcenter.on('CreatePropertyCollector', reference('PropertyCollector', 'pc-1'));
@@ -119,6 +126,17 @@ const work: Readonly<Record<string, (session: VSphereSession) => Promise<unknown
     }),
   MarkAsTemplate: (session) => session.markAsTemplate(vm),
   MarkAsVirtualMachine: (session) => session.markAsVirtualMachine(vm, pool, host),
+  CreateContainerView: (session) => session.vms.list(folder, ['VirtualMachine', 'Network']),
+  FindByUuid: (session) => session.vms.findByInstanceUuid('5298cc11-96ea-4f50-b018-6d80bfdaa7d9'),
+  PowerOnVM_Task: (session) => session.vms.startPowerOn(vm),
+  PowerOffVM_Task: (session) => session.vms.startPowerOff(vm),
+  ShutdownGuest: (session) => session.vms.shutdownGuest(vm),
+  CreateSnapshot_Task: (session) => session.vms.startCreateSnapshot(vm, 'mm-1 & <2>'),
+  RemoveSnapshot_Task: (session) => session.vms.startRemoveSnapshot(snapshot),
+  ConsolidateVMDisks_Task: (session) => session.vms.startConsolidate(vm),
+  ExportSnapshot: (session) => session.vms.exportSnapshot(snapshot),
+  QueryChangedDiskAreas: (session) =>
+    session.vms.changedDiskAreas(vm, { snapshot, deviceKey: 2000, startOffset: 2 ** 40, changeId: '52 de/4' }),
   WaitForUpdatesEx: async (session) => {
     vcenter.on('RetrievePropertiesEx', () => ({
       returns: state(vcenter.count('WaitForUpdatesEx') < 2 ? 'running' : 'success'),

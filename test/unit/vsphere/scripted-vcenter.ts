@@ -32,7 +32,7 @@ export const serviceContent = (apiType = 'VirtualCenter'): string =>
   `<returnval><rootFolder type="Folder">group-d1</rootFolder>${ref('PropertyCollector', 'propertyCollector')}` +
   `<about><name>n</name><fullName>vCenter 8</fullName><apiType>${apiType}</apiType><apiVersion>8.0.3.0</apiVersion>` +
   `<instanceUuid>u-1</instanceUuid></about>${ref('SessionManager', 'sessionManager')}` +
-  `${ref('SearchIndex', 'searchIndex')}${ref('OvfManager', 'ovfManager')}</returnval>`;
+  `${ref('SearchIndex', 'searchIndex')}${ref('OvfManager', 'ovfManager')}${ref('ViewManager', 'viewManager')}</returnval>`;
 
 /** Logs everybody in and answers `RetrieveServiceContent`; other methods by the given scripts. */
 export interface ScriptedVCenter {

@@ -16,6 +16,7 @@ const published = {
   TerminateSession: 'sessionId',
   FindByInventoryPath: 'inventoryPath',
   FindChild: 'entity name',
+  FindByUuid: 'datacenter uuid vmSearch instanceUuid',
   RetrievePropertiesEx: 'specSet options',
   ContinueRetrievePropertiesEx: 'token',
   CreatePropertyCollector: '',
@@ -39,6 +40,13 @@ const published = {
   MarkAsTemplate: '',
   MarkAsVirtualMachine: 'pool host',
   CreateSnapshot_Task: 'name description memory quiesce',
+  RemoveSnapshot_Task: 'removeChildren consolidate',
+  ConsolidateVMDisks_Task: '',
+  ExportSnapshot: '',
+  QueryChangedDiskAreas: 'snapshot deviceKey startOffset changeId',
+  PowerOnVM_Task: 'host',
+  PowerOffVM_Task: '',
+  ShutdownGuest: '',
   CancelTask: '',
 } as const;
 
