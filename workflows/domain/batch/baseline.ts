@@ -1,6 +1,7 @@
 import { sha256Hex } from '../sha256.ts';
 import { effectiveName, given } from './effective.ts';
 import { isOwnSnapshot } from './snapshot-names.ts';
+import { stableJson } from './stable-json.ts';
 import type { Baseline, InstanceOverrides, InstanceRecord } from './records.ts';
 
 /** The VM as it is when it is placed. */
@@ -31,12 +32,4 @@ function saidInstead(overrides: InstanceOverrides): unknown[] {
   const { name, cpus, memory, architecture, os_type, distribution, distribution_version, config = {} } = overrides;
   const values = [name, cpus, memory, architecture, os_type, distribution, distribution_version];
   return [...values.map((value) => given(value) ?? null), config];
-}
-
-/** JSON in which the order of keys plays no part. */
-function stableJson(value: unknown): string {
-  return JSON.stringify(value, (_key, part: unknown) => {
-    if (typeof part !== 'object' || part === null || Array.isArray(part)) return part;
-    return Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)));
-  });
 }

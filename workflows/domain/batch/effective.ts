@@ -46,13 +46,10 @@ export function deriveName(sourceName: string): string {
   return sourceName.replaceAll(/[^A-Za-z0-9-]/g, '');
 }
 
-/** What names in batches and at targets look like, for messages. */
-export const apiNameRule =
-  'a name has 1 to 64 characters, begins and ends with a letter or digit and has no blanks and none of $ ? & + " \' ` * /';
-
-/** Characters are counted as people do, not in UTF-16 units. */
+/**
+ * What names of ours and of targets look like: 1–64 characters as people count them, a letter or digit at both ends, none with a
+ * meaning in URLs and shells between.
+ */
 export function isApiName(name: string): boolean {
-  // eslint-disable-next-line no-control-regex -- a name with control characters could not be shown
-  if (/[\s$?&+"'`*/\u0000-\u001f\u007f-\u009f]/.test(name)) return false;
-  return /^[A-Za-z0-9]/.test(name) && /[A-Za-z0-9]$/.test(name) && [...name].length <= 64;
+  return /^[\p{L}\p{N}](?:[^\s\p{Cc}$?&+"'`*/]*[\p{L}\p{N}])?$/u.test(name) && [...name].length <= 64;
 }
