@@ -1,14 +1,11 @@
+import { spanMs } from '../workflows/domain/time.ts';
 import { usageError } from './errors.ts';
-
-const unitMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /** `90s`, `10m`, `1h30m` → milliseconds. A bare number is refused: its unit would be a guess. */
 export function parseDuration(text: string, flag: string): number {
-  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)];
-  if (parts.length === 0 || parts.map(([whole]) => whole).join('') !== text) {
-    throw usageError(`${flag}: "${text}" is no duration`, 'write it with its unit: 90s, 10m, 2h, 1h30m, 7d');
-  }
-  return parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * unitMs[unit as keyof typeof unitMs], 0);
+  const ms = spanMs(text);
+  if (ms !== undefined) return ms;
+  throw usageError(`${flag}: "${text}" is no duration`, 'write it with its unit: 90s, 10m, 2h, 1h30m, 7d');
 }
 
 /** The two largest units: `18 min`, `2 h 5 min`, `3 d 4 h`. */

@@ -14,3 +14,12 @@ export function after(moment: string, ms: number): string {
 export function latest(a: string, b: string): string {
   return Date.parse(b) > Date.parse(a) || Number.isNaN(Date.parse(a)) ? b : a;
 }
+
+const unitMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** `90s`, `10m`, `1h30m` in milliseconds; undefined for what is no such span. A bare number is none: its unit would be a guess. */
+export function spanMs(text: string): number | undefined {
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)];
+  if (parts.length === 0 || parts.map(([whole]) => whole).join('') !== text) return undefined;
+  return parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * unitMs[unit as keyof typeof unitMs], 0);
+}
