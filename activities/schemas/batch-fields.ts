@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isApiName, isHostName } from '../../workflows/domain/batch/effective.ts';
 import { distributions, osTypes } from '../../workflows/domain/batch/os.ts';
 import { byteLength } from '../../workflows/domain/text.ts';
 
@@ -8,15 +9,12 @@ const longestExpression = 4_096;
 const longestProgram = 64 * 1024;
 
 /** A name of ours or of a target: no blanks, quotes or other characters with a meaning in URLs and shells. */
-export const apiName = z
-  .string()
-  .max(64, 'is longer than 64 characters')
-  .regex(
-    /^[\p{L}\p{N}](?:[^\s$?&+"'`*/]*[\p{L}\p{N}])?$/u,
-    'is no name: it begins and ends with a letter or digit, without blanks and $ ? & + " \' ` * /',
-  );
+export const apiName = z.string().refine(isApiName, {
+  error:
+    'is no name: 1 to 64 characters, a letter or digit at both ends, no blanks and none of $ ? & + " \' ` * / between',
+});
 
-export const hostName = z.string().regex(/^(?=.{1,63}$)(?!\d+$)[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/, {
+export const hostName = z.string().refine(isHostName, {
   error: 'is no host name: 1 to 63 letters, digits and -, not only digits, no - at its ends',
 });
 

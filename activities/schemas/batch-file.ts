@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import type { BatchSpec, MigrationWindow } from '../../workflows/domain/batch/records.ts';
 import { apiName, count } from './batch-fields.ts';
-import { pastWindows } from './batch-rules.ts';
 import { batchShape } from './batch.ts';
 import { durationText } from './durations.ts';
 import { parsePath, pathText } from './spec-path.ts';
-import { checkShape, type FoundMistake } from './spec-problems.ts';
+import { checkSpec, type FoundMistake } from './spec-problems.ts';
 import { readYaml, type PlacedYaml, type TextPlace } from './yaml-places.ts';
 import { parseZonedTime, type ZonedTime } from './zoned-time.ts';
 
@@ -81,10 +80,8 @@ export function parseBatchFile(text: string, now: Date, previous?: BatchSpec): B
     const message = 'one mapping is expected, for example "name: night-1"';
     return { problems: [{ path: '', message, line: 1, column: 1 }] };
   }
-  const checked = checkShape(content, batchFileSchema);
+  const checked = checkSpec(content, batchFileSchema, now.getTime(), previous);
   if ('mistakes' in checked) return { problems: inOrder(checked.mistakes.map((mistake) => placed(yaml, mistake))) };
-  const past = pastWindows(checked.spec, now.getTime(), previous);
-  if (past.length > 0) return { problems: inOrder(past.map((mistake) => placed(yaml, mistake))) };
   return {
     spec: checked.spec,
     written: writtenWindows(content),

@@ -1,8 +1,8 @@
-import type { BatchSpec, MigrationWindow, NetworkPlacement } from '../../workflows/domain/batch/records.ts';
+import type { BatchSpec, NetworkPlacement } from '../../workflows/domain/batch/records.ts';
 import { isDistributionOf, isVersionOf } from '../../workflows/domain/batch/os.ts';
-import { ended, inTime, isInOrder, spanOf } from '../../workflows/domain/batch/windows.ts';
+import { windowsProblems } from '../../workflows/domain/batch/window-problems.ts';
 import { byteLength } from '../../workflows/domain/text.ts';
-import type { SpecPath } from './spec-path.ts';
+import { parsePath, type SpecPath } from './spec-path.ts';
 
 /** A mistake and the field that it is in. */
 export interface Mistake {
@@ -13,10 +13,15 @@ export interface Mistake {
 /** A batch is carried from run to run of its workflow: more than this doesn't fit. Bytes of JSON. */
 const longestSpec = 150_000;
 
-/** What the fields of a batch have to do with each other. */
-export function mistakesIn(spec: BatchSpec): Mistake[] {
+/**
+ * What the fields of a batch have to do with each other, and windows that are over. `previous`: the batch before; a window of it may
+ * stay as it was. `now`: epoch milliseconds.
+ */
+export function mistakesIn(spec: BatchSpec, now: number, previous?: BatchSpec): Mistake[] {
+  const before = { windows: previous?.migration_windows ?? [], assigned: [] };
+  const ofWindows = windowsProblems(spec.migration_windows, now, before);
   return [
-    ...windowMistakes(spec.migration_windows),
+    ...ofWindows.map(({ path, message }) => ({ path: parsePath(path), message })),
     ...constraintMistakes(spec),
     ...networkMistakes(spec),
     ...intervalMistakes(spec),
@@ -25,68 +30,6 @@ export function mistakesIn(spec: BatchSpec): Mistake[] {
       ? [{ path: [], message: `the batch is larger than ${longestSpec / 1000} KB: make two of it` }]
       : []),
   ];
-}
-
-/** Windows that are over. One that was in the batch before, just so, may stay: its entries may still need it. */
-export function pastWindows(spec: BatchSpec, now: number, previous?: BatchSpec): Mistake[] {
-  const before = new Map((previous?.migration_windows ?? []).map((window) => [window.name, keyOf(window)]));
-  return spec.migration_windows.flatMap((window, place) => {
-    if (!ended(window, now) || before.get(window.name) === keyOf(window)) return [];
-    return [
-      { path: ['migration_windows', place, 'end'], message: `window "${window.name}" is over since ${window.end}` },
-    ];
-  });
-}
-
-function keyOf({ name, start = '', end = '', lockout = '', capacity }: MigrationWindow): string {
-  return JSON.stringify([name, start, end, lockout, capacity]);
-}
-
-function windowMistakes(windows: readonly MigrationWindow[]): Mistake[] {
-  const wrong = windows.flatMap((window, place) => {
-    const problem = orderProblem(window);
-    return problem === undefined
-      ? []
-      : [{ path: ['migration_windows', place, problem.field], message: problem.message }];
-  });
-  const twice = repeated(windows, ({ name }) => name).map((place) => ({
-    path: ['migration_windows', place, 'name'],
-    message: 'another window of the batch has that name',
-  }));
-  return [...wrong, ...twice, ...overlaps(windows)];
-}
-
-function orderProblem(window: MigrationWindow): { readonly field: string; readonly message: string } | undefined {
-  const { end, lockout } = window;
-  if (isInOrder(window)) return undefined;
-  if (lockout !== undefined && end === undefined)
-    return { field: 'lockout', message: 'needs an end: it is the time from which nobody may begin in the window' };
-  const span = spanOf(window);
-  return span.end < span.start
-    ? { field: 'end', message: 'lies before the start' }
-    : { field: 'lockout', message: 'must lie between start and end' };
-}
-
-/** Each window that begins before the one before it has ended. */
-function overlaps(windows: readonly MigrationWindow[]): Mistake[] {
-  const placed = windows.map((window, place) => ({ window, place })).sort((a, b) => inTime(a.window, b.window));
-  let latest: (typeof placed)[number] | undefined;
-  return placed.flatMap((one) => {
-    const before = latest;
-    if (before === undefined || spanOf(one.window).end > spanOf(before.window).end) latest = one;
-    if (before === undefined || !overlap(before.window, one.window)) return [];
-    const message = `overlaps window "${before.window.name}" (${spanText(before.window)})`;
-    return [{ path: ['migration_windows', Math.max(before.place, one.place)], message }];
-  });
-}
-
-function overlap(one: MigrationWindow, later: MigrationWindow): boolean {
-  const [a, b] = [spanOf(one), spanOf(later)];
-  return b.start < a.end || (a.start === b.start && a.end === b.end);
-}
-
-function spanText({ start, end }: MigrationWindow): string {
-  return `${start === undefined ? 'open' : start} to ${end ?? 'without end'}`;
 }
 
 function constraintMistakes({ constraints }: BatchSpec): Mistake[] {

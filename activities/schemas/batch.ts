@@ -12,9 +12,8 @@ import {
   uuid,
   vlanId,
 } from './batch-fields.ts';
-import { pastWindows } from './batch-rules.ts';
 import { pathText } from './spec-path.ts';
-import { checkShape } from './spec-problems.ts';
+import { checkSpec } from './spec-problems.ts';
 
 /** What differs between a batch in a file, where much may be left out, and one that a workflow holds. */
 export interface BatchForm {
@@ -109,7 +108,7 @@ export function problemsOfSpec(
   now: number,
   previous?: BatchSpec,
 ): readonly { readonly path: string; readonly message: string }[] {
-  const checked = checkShape(value, batchSpecSchema);
-  const mistakes = 'mistakes' in checked ? checked.mistakes : pastWindows(checked.spec, now, previous);
-  return mistakes.map(({ path, message }) => ({ path: pathText(path), message }));
+  const checked = checkSpec(value, batchSpecSchema, now, previous);
+  if (!('mistakes' in checked)) return [];
+  return checked.mistakes.map(({ path, message }) => ({ path: pathText(path), message }));
 }

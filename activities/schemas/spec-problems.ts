@@ -9,11 +9,11 @@ export interface FoundMistake extends Mistake {
 
 export type Checked = { readonly spec: BatchSpec } | { readonly mistakes: readonly FoundMistake[] };
 
-/** A batch in the form of this schema, or everything that is wrong with it. */
-export function checkShape(value: unknown, schema: z.ZodType<BatchSpec>): Checked {
+/** A batch in the form of this schema, or everything that is wrong with it. `now` and `previous` are those of `mistakesIn`. */
+export function checkSpec(value: unknown, schema: z.ZodType<BatchSpec>, now: number, previous?: BatchSpec): Checked {
   const parsed = schema.safeParse(value, { reportInput: true });
   if (!parsed.success) return { mistakes: parsed.error.issues.flatMap(ofIssue) };
-  const mistakes = mistakesIn(parsed.data);
+  const mistakes = mistakesIn(parsed.data, now, previous);
   return mistakes.length === 0 ? { spec: parsed.data } : { mistakes };
 }
 

@@ -5,7 +5,7 @@ import { stringify } from 'yaml';
 import { batchSpecSchema, problemsOfSpec } from '../../../activities/schemas/batch.ts';
 import { parseBatchFile, type BatchFile, type FileProblem } from '../../../activities/schemas/batch-file.ts';
 import { parsePath, pathText } from '../../../activities/schemas/spec-path.ts';
-import { checkShape } from '../../../activities/schemas/spec-problems.ts';
+import { checkSpec } from '../../../activities/schemas/spec-problems.ts';
 import type { BatchSpec } from '../../../workflows/domain/batch/records.ts';
 
 const now = new Date('2026-03-01T12:00:00Z');
@@ -129,7 +129,7 @@ describe('a batch file', () => {
     assert.equal(written['sat'].end?.zone, 'UTC+2');
     assert.deepEqual(Object.keys(written['sun'] ?? {}), ['start']);
     assert.equal(namesTarget, true);
-    assert.ok('spec' in checkShape(spec, batchSpecSchema), 'a workflow takes what a file gives');
+    assert.ok('spec' in checkSpec(spec, batchSpecSchema, now.getTime()), 'a workflow takes what a file gives');
   });
 
   test('needs a name only: it then selects nothing', () => {
@@ -209,12 +209,16 @@ migration_windows:
     start: 2026-03-29 03:00 Europe/Berlin
     end: 2026-03-29 06:00 Europe/Berlin
 `,
-    ['6:5 migration_windows[1] overlaps window "one" (2026-03-28T21:00:00.000Z to 2026-03-29T03:00:00.000Z)'],
+    [
+      '6:5 migration_windows[1] windows one and two overlap: one ends at 2026-03-29T03:00:00.000Z and two starts at 2026-03-29T01:00:00.000Z; move one of them',
+    ],
   ],
   [
     'a window that is over',
     'name: a\nmigration_windows:\n  - name: one\n    end: 2026-02-01 22:00 Europe/Berlin\n',
-    ['4:10 migration_windows[0].end window "one" is over since 2026-02-01T21:00:00.000Z'],
+    [
+      '4:10 migration_windows[0].end window one ended at 2026-02-01T21:00:00.000Z: choose a later end or leave the window out',
+    ],
   ],
   [
     'a window at a time that the clocks skip',
@@ -233,22 +237,26 @@ migration_windows:
   [
     'a window that ends before it begins',
     'name: a\nmigration_windows:\n  - name: one\n    start: 2026-03-28T22:00Z\n    end: 2026-03-28T21:00Z\n',
-    ['5:10 migration_windows[0].end lies before the start'],
+    [
+      '5:10 migration_windows[0].end window one ends at 2026-03-28T21:00:00.000Z, before it starts at 2026-03-28T22:00:00.000Z: swap the two or choose a later end',
+    ],
   ],
   [
     'a lockout without an end',
     'name: a\nmigration_windows:\n  - name: one\n    lockout: 2026-03-28T22:00Z\n',
-    ['4:14 migration_windows[0].lockout needs an end: it is the time from which nobody may begin in the window'],
+    ['4:14 migration_windows[0].lockout window one has a lockout and no end: give it an end or leave the lockout out'],
   ],
   [
     'a lockout outside',
     'name: a\nmigration_windows:\n  - name: one\n    end: 2026-03-28T21:00Z\n    lockout: 2026-03-28T22:00Z\n',
-    ['5:14 migration_windows[0].lockout must lie between start and end'],
+    [
+      '5:14 migration_windows[0].lockout the lockout of window one at 2026-03-28T22:00:00.000Z is not within it: choose a time between its start and its end',
+    ],
   ],
   [
     'a window name twice',
     'name: a\nmigration_windows:\n  - { name: one, end: 2026-03-28T21:00Z }\n  - { name: one, start: 2026-03-28T21:00Z }\n',
-    ['4:13 migration_windows[1].name another window of the batch has that name'],
+    ['4:13 migration_windows[1].name there is another window one: give each its own name'],
   ],
   [
     'a constraint name or expression twice',
@@ -302,12 +310,18 @@ overrides:
     'names that are none',
     'name: "a b"\nmigration_windows:\n  - name: x/y\noverrides:\n  5298cc11-96ea-4f50-b018-6d80bfdaa7d9: { name: -web }\n',
     [
-      '1:7 name is no name: it begins and ends with a letter or digit, without blanks and $ ? & + " \' ` * /',
-      '3:11 migration_windows[0].name is no name: it begins and ends with a letter or digit, without blanks and $ ? & + " \' ` * /',
+      '1:7 name is no name: 1 to 64 characters, a letter or digit at both ends, no blanks and none of $ ? & + " \' ` * / between',
+      '3:11 migration_windows[0].name is no name: 1 to 64 characters, a letter or digit at both ends, no blanks and none of $ ? & + " \' ` * / between',
       '5:49 overrides["5298cc11-96ea-4f50-b018-6d80bfdaa7d9"].name is no host name: 1 to 63 letters, digits and -, not only digits, no - at its ends',
     ],
   ],
-  ['a name that is too long', `name: ${'a'.repeat(65)}\n`, ['1:7 name is longer than 64 characters']],
+  [
+    'a name that is too long',
+    `name: ${'a'.repeat(65)}\n`,
+    [
+      '1:7 name is no name: 1 to 64 characters, a letter or digit at both ends, no blanks and none of $ ? & + " \' ` * / between',
+    ],
+  ],
 ];
 describe('a batch file is refused, each mistake with its line, with', () => {
   for (const [what, text, expected] of wrong) test(what, () => assert.deepEqual(lines(bad(text)), expected));
@@ -362,7 +376,7 @@ describe('windows', () => {
   });
 
   test('one without times overlaps every other', () => {
-    assert.match(lines(bad(window('  - name: two\n'))).join(), /overlaps window "one" \(open to without end\)/);
+    assert.match(lines(bad(window('  - name: two\n'))).join(), /windows one and two have the same times/);
   });
 
   const instants = fc.integer({ min: 0, max: 8 });
@@ -458,7 +472,10 @@ describe('a batch as a workflow holds it', () => {
     const over = { name: 'one', end: '2026-02-01T22:00:00.000Z', capacity: 0 };
     const found = problemsOfSpec({ ...spec, migration_windows: [over] }, now.getTime());
     assert.deepEqual(found, [
-      { path: 'migration_windows[0].end', message: 'window "one" is over since 2026-02-01T22:00:00.000Z' },
+      {
+        path: 'migration_windows[0].end',
+        message: 'window one ended at 2026-02-01T22:00:00.000Z: choose a later end or leave the window out',
+      },
     ]);
     const previous = { ...spec, migration_windows: [over] };
     assert.deepEqual(problemsOfSpec(previous, now.getTime(), previous), []);
@@ -467,7 +484,7 @@ describe('a batch as a workflow holds it', () => {
   });
 
   test('must be complete', () => {
-    const checked = checkShape({ name: 'a' }, batchSpecSchema);
+    const checked = checkSpec({ name: 'a' }, batchSpecSchema, 0);
     const mistakes = 'mistakes' in checked ? checked.mistakes : assert.fail('it was accepted');
     assert.ok(mistakes.some(({ path, message }) => pathText(path) === 'config' && message === 'is missing'));
   });
@@ -475,6 +492,6 @@ describe('a batch as a workflow holds it', () => {
   test('has no durations in words', () => {
     const { spec } = good('name: a');
     const worded = { ...spec, config: { ...spec.config, background_sync_interval: '10m' } };
-    assert.ok('mistakes' in checkShape(worded, batchSpecSchema));
+    assert.ok('mistakes' in checkSpec(worded, batchSpecSchema, now.getTime()));
   });
 });
