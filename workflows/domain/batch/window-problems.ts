@@ -140,13 +140,11 @@ function shrinking(before: MigrationWindow, window: MigrationWindow): Found {
   const [was, is] = [spanOf(before), spanOf(window)];
   const places = ({ capacity }: MigrationWindow): number => (capacity === 0 ? Infinity : capacity);
   const held = `VMs hold a place in window ${name}`;
+  const growth = before.capacity === 0 ? 'has to stay unlimited (0)' : `may only grow from ${before.capacity}`;
   const found: [boolean, Found[number]][] = [
     [is.start > was.start, ['.start', `${held}: its start may only move earlier than ${before.start ?? 'ever'}`]],
     [is.end < was.end, ['.end', `${held}: its end may only move later than ${before.end ?? 'never'}`]],
-    [
-      places(window) < places(before),
-      ['.config.capacity', `${held}: its capacity may only grow from ${before.capacity}`],
-    ],
+    [places(window) < places(before), ['.config.capacity', `${held}: its capacity ${growth}`]],
   ];
   return found.filter(([isWrong]) => isWrong).map(([, problem]) => problem);
 }
