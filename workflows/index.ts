@@ -1,3 +1,9 @@
+export { batch } from './batch/batch.ts';
+export { batchShard } from './batch/batch-shard.ts';
+export { copyPass } from './batch/copy-pass.ts';
+export { migration } from './batch/migration.ts';
+export { slots } from './batch/slots.ts';
+export { source } from './batch/source.ts';
 export { cocoonSet } from './hibernate/cocoon-set.ts';
 export { drainNode } from './hibernate/drain-node.ts';
 export { hibernation } from './hibernate/hibernation.ts';

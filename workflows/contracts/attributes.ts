@@ -40,4 +40,5 @@ export type OperationKind =
   | 'migration'
   | 'copy-pass'
   | 'slots'
-  | 'source';
+  | 'source'
+  | 'orphan';

@@ -1,4 +1,5 @@
 import type { Entry } from '../domain/batch/entry.ts';
+import type { SlotPriority } from '../domain/batch/slots.ts';
 import type { Baseline, BatchSpec, Finding, InstanceRecord, Placement } from '../domain/batch/records.ts';
 import type {
   ByWhom,
@@ -6,10 +7,9 @@ import type {
   Member,
   PassMode,
   PassScope,
-  Skipped,
   SlotKind,
-  SlotPriority,
   StartOutcome,
+  SyncResult,
 } from './batch.ts';
 
 /** One mistake in a batch: where it is and what to do about it. */
@@ -36,7 +36,7 @@ export interface EditState {
 /** Calls of a batch and its shards, on the control queue. */
 export interface BatchActivities {
   /** Checks everything in a batch that can be checked without its members. Fails with `InvalidRequest` that lists all problems. */
-  checkBatch(input: { readonly spec: BatchSpec; readonly edit?: EditState }): Promise<{ readonly etag: string }>;
+  checkBatch(input: { readonly spec: BatchSpec; readonly edit?: EditState }): Promise<void>;
   /** Members in order of uuid after this one. Reads the sources; `next` is absent on the last page. */
   selectMembers(input: {
     readonly spec: BatchSpec;
@@ -63,6 +63,7 @@ export interface BatchActivities {
     readonly batch: string;
     readonly uuids: readonly string[];
     readonly by: ByWhom;
+    readonly cleanup: boolean;
   }): Promise<{ readonly warnings: readonly string[] }>;
   /** Which of these instances have no open migration of this batch. */
   closedEntries(input: { readonly batch: string; readonly uuids: readonly string[] }): Promise<readonly string[]>;
@@ -143,7 +144,8 @@ export interface EntryActivities {
     readonly scope: EntryScope;
     readonly changeIds: Readonly<Record<string, string>>;
   }): Promise<{ readonly changed: 'none' | 'some' | 'unknown' }>;
-  adaptGuest(input: { readonly scope: EntryScope; readonly dryRun: boolean }): Promise<void>;
+  /** `changes`: it changes the disks of the target, or would. */
+  adaptGuest(input: { readonly scope: EntryScope; readonly dryRun: boolean }): Promise<{ readonly changes: boolean }>;
   /** M4, reads only. */
   finalCheck(input: FinalCheckInput): Promise<FinalCheckResult>;
   /** Stopped, configured and read back. */
@@ -152,6 +154,7 @@ export interface EntryActivities {
     readonly record: InstanceRecord;
     readonly placement: Placement;
   }): Promise<void>;
+  targetState(scope: EntryScope): Promise<{ readonly running: boolean }>;
   /** Resolves once it runs. Heartbeats. */
   startTarget(scope: EntryScope): Promise<void>;
   /** Resolves once it is stopped, also when there is none. Heartbeats. */
@@ -213,19 +216,10 @@ export interface SourceActivities {
   syncSource(source: string): Promise<SyncResult>;
 }
 
-export interface SyncResult {
-  readonly at: string;
-  readonly instances: number;
-  readonly networks: number;
-  readonly updated: number;
-  readonly missing: number;
-  readonly warnings: readonly { readonly type: string; readonly messages: readonly string[]; readonly count: number }[];
-}
-
 /** Calls of the slots, on the control queue. */
 export interface SlotsActivities {
   /** Which of these workflows are over. */
   overOf(workflowIds: readonly string[]): Promise<readonly string[]>;
 }
 
-export type { Skipped };
+export type { SyncResult };

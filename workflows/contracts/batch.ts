@@ -1,3 +1,4 @@
+import type { Commits } from '../domain/batch/commits.ts';
 import type { Entry, Substate, TimelineLine } from '../domain/batch/entry.ts';
 import type {
   Baseline,
@@ -10,6 +11,7 @@ import type {
   MigrationWindow,
   Placement,
 } from '../domain/batch/records.ts';
+import type { Slots, SlotWish } from '../domain/batch/slots.ts';
 import type { OperationStatus } from './status.ts';
 
 /** A VM of a batch. `vm` is its `source_specific_id`. */
@@ -122,8 +124,8 @@ export interface BatchState {
   readonly since: string;
   readonly startDate?: string;
   readonly shards: readonly ShardState[];
-  /** State of `domain/batch/commits.ts`. */
-  readonly commits: unknown;
+
+  readonly commits: Commits;
 }
 
 export interface ShardState {
@@ -135,14 +137,17 @@ export interface ShardInput {
   readonly batch: string;
   readonly shard: number;
   readonly rows: readonly MemberRow[];
-  readonly paused?: boolean;
+  /** Wishes of a run before. */
+  readonly requests?: readonly CommitRequest[];
 }
 
 /** Signal to a shard. */
 export type ShardOrder =
   | { readonly kind: 'start'; readonly startId: string }
   | { readonly kind: 'replace'; readonly members: readonly Member[] }
-  | { readonly kind: 'tell'; readonly message: 'pause' | 'unpause' | 'batchChanged' }
+  | { readonly kind: 'tell'; readonly message: 'pause' | 'unpause' | 'settings' }
+  /** Ends all its entries, what they made included; `cleanup` false: what is at the target stays. */
+  | { readonly kind: 'end'; readonly orderId: string; readonly by: ByWhom; readonly cleanup: boolean }
   | { readonly kind: 'close' };
 
 /** Signal of a shard to its batch, at most one per second. */
@@ -153,12 +158,17 @@ export interface ShardNews {
   readonly requests: readonly CommitRequest[];
   /** Entries that need their place no more, or want none. */
   readonly released: readonly string[];
-  readonly started?: {
-    readonly startId: string;
-    readonly queued: number;
-    readonly skipped: readonly Skipped[];
-    readonly skippedCount: number;
-  };
+  /** An order that is carried out. */
+  readonly done?: OrderDone;
+}
+
+export interface OrderDone {
+  /** `startId` or `orderId`. */
+  readonly id: string;
+  readonly queued: number;
+  readonly skipped: readonly Skipped[];
+  readonly skippedCount: number;
+  readonly warnings: readonly string[];
 }
 
 /** An entry that could be committed. */
@@ -210,8 +220,8 @@ export interface MigrationInput {
   readonly shardId: string;
   readonly settings: EntrySettings;
   readonly paused?: boolean;
-  /** Handled updates so far, see the limits of a run. */
-  readonly resumed?: boolean;
+  /** It goes on in a new run. */
+  readonly resume?: { readonly isResolve: boolean };
 }
 
 /** Settings of the batch and of the workers that a migration decides by; sent anew when they change. Spans are milliseconds. */
@@ -223,9 +233,10 @@ export interface EntrySettings {
   readonly finalizeRetries: number;
   readonly finalizePauseMs: number;
   readonly windowEndInConflict: 'rollback' | 'hold';
+  readonly staleSource: 'recopy' | 'accept';
   readonly shutdownGraceMs: number;
   readonly archiveAfterMs: number;
-  readonly hasWindows: boolean;
+  readonly windows: readonly MigrationWindow[];
   readonly syncLimit: number;
 }
 
@@ -259,18 +270,17 @@ export interface MigrationView extends OperationStatus {
   readonly source: string;
   readonly target?: string;
   readonly window?: string;
-  readonly copy?: CopyProgress;
+  /** Number of the last copy pass: `migration/<uuid>/pass/<n>` shows its progress. */
+  readonly copyPass?: number;
   readonly lastSync?: string;
   readonly resolveCount: number;
   readonly placement?: Placement;
 }
 
-export interface CopyProgress {
-  readonly pass: number;
-  readonly disk: number;
-  readonly disks: number;
-  readonly bytesDone: number;
-  readonly bytesTotal: number;
+/** Answer of the query `record` of a migration. */
+export interface MigrationRecord {
+  readonly view: MigrationView;
+  readonly record: InstanceRecord;
 }
 
 /** Answer of the query `timeline`. */
@@ -308,19 +318,10 @@ export interface CopyPassResult {
 
 /** Slots: who may import or create now. */
 export type SlotKind = 'create' | 'import';
-export type SlotPriority = 'final' | 'top-up' | 'first' | 'create';
-
-export interface SlotAsk {
-  readonly holder: string;
-  readonly token: string;
-  readonly workflowId: string;
-  readonly priority: SlotPriority;
-  readonly permits: readonly { readonly name: string; readonly limit: number }[];
-}
 
 /** Signal to `slots`. */
 export type SlotOrder =
-  | { readonly kind: 'ask'; readonly ask: SlotAsk }
+  | { readonly kind: 'ask'; readonly ask: SlotWish }
   | { readonly kind: 'release'; readonly holder: string; readonly token: string };
 
 /** Signal of `slots` to who asked. */
@@ -335,4 +336,42 @@ export type StartOutcome =
 
 export interface OverridesPatch extends ByWhom {
   readonly overrides: InstanceOverrides;
+}
+
+export interface SourceInput {
+  readonly name: string;
+  readonly last?: SyncResult;
+  readonly lastError?: string;
+}
+
+/** Answer of the query `status` of a source. */
+export interface SourceView {
+  readonly kind: 'source';
+  readonly id: string;
+  readonly source: string;
+  readonly syncing: boolean;
+  readonly since: string;
+  readonly last?: SyncResult;
+  readonly lastError?: string;
+}
+
+/** What a sync has seen and done. */
+export interface SyncResult {
+  readonly at: string;
+  readonly instances: number;
+  readonly networks: number;
+  readonly updated: number;
+  readonly missing: number;
+  readonly warnings: readonly { readonly type: string; readonly messages: readonly string[]; readonly count: number }[];
+}
+
+export interface SlotsInput {
+  readonly slots?: Slots;
+}
+
+/** Answer of the query `status` of the slots. */
+export interface SlotsView {
+  readonly kind: 'slots';
+  readonly id: string;
+  readonly slots: Slots;
 }

@@ -133,3 +133,8 @@ export function batchSlotsId(taskQueue: string): string {
 export function sourceId(name: string): string {
   return `source/${idSegment(name)}`;
 }
+
+/** `orphan/<target>/<project>/<name>`: what is done about an instance that no entry stands behind. */
+export function orphanId(target: string, project: string, name: string): string {
+  return `orphan/${idSegment(target)}/${idSegment(project)}/${idSegment(name)}`;
+}

@@ -78,6 +78,8 @@ export const messages = {
   unpause: 'unpause',
   /** Signal to `migration`: its shard doesn't know it, say where you are. */
   reportNews: 'reportNews',
+  /** Query of `migration`: its view and the record of its VM. */
+  record: 'record',
   /** Query of `migration`: what happened so far. */
   timeline: 'timeline',
   /** Signal to `slots`. */

@@ -20,8 +20,13 @@ export class ConflictDesk {
     return this.#ignored;
   }
 
-  listen(): void {
-    setHandler(defineUpdate<string, [Resolution]>(messages.resolve), (resolution) => this.#accept(resolution), {
+  /** `answer`: what the update waits for and tells, instead of a plain confirmation. */
+  listen<Answer = string>(answer?: (resolution: Resolution) => Promise<Answer>): void {
+    const decide = (resolution: Resolution): string | Promise<Answer> => {
+      const accepted = this.#accept(resolution);
+      return answer === undefined ? accepted : answer(resolution);
+    };
+    setHandler(defineUpdate<Answer | string, [Resolution]>(messages.resolve), decide, {
       description: 'Decide the open conflict: { conflictId, decision, by, reason? }',
       validator: (resolution: Resolution) => {
         const problem = this.#problemWith(resolution);

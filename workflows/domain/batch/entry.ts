@@ -1,3 +1,4 @@
+import { omit } from '../omit.ts';
 import type {
   Baseline,
   EntryStatus,
@@ -96,9 +97,22 @@ export interface Entry {
   readonly ready_since?: string;
   readonly last_background_sync?: string;
   readonly last_sync_took_ms?: number;
+  /** Not to be committed until somebody says so. */
   readonly held: boolean;
+  /** To be committed now, without a window. */
   readonly cutover: boolean;
+  /** What it holds of the limits. */
+  readonly slots?: HeldSlots;
+  /** It counts for its window and constraint, or its batch doesn't know yet that it doesn't any more. */
+  readonly holds_place: boolean;
   readonly timeline: readonly TimelineLine[];
+}
+
+export interface HeldSlots {
+  readonly kind: 'create' | 'import';
+  readonly token: string;
+  /** Nothing is limited: nobody has to be told when it ends. */
+  readonly unlimited: boolean;
 }
 
 export const emptyTarget: TargetState = { exists: false, adapted: false, configured: false, started: false };
@@ -193,22 +207,24 @@ export function enter(
   if (status !== entry.status && !next[entry.status].includes(status))
     throw new ForbiddenTransition(`no transition leads from ${entry.status} to ${status} (${entry.instance_uuid})`);
   const line: TimelineLine = { at, status, message };
-  const { substate: _gone, ...rest } = entry;
-  return { ...rest, ...change, status, since: at, message, timeline: [...entry.timeline, line].slice(-keptLines) };
+  return {
+    ...omit(entry, 'substate'),
+    ...change,
+    status,
+    since: at,
+    message,
+    timeline: [...entry.timeline, line].slice(-keptLines),
+  };
 }
 
 /** Another thing that it does within its status. */
 export function within(entry: Entry, substate: Substate | undefined, message: string): Entry {
-  const { substate: _gone, ...rest } = entry;
-  return { ...rest, ...(substate === undefined ? {} : { substate }), message };
+  return { ...omit(entry, 'substate'), ...(substate === undefined ? {} : { substate }), message };
 }
 
-/** Without these fields: what is over must not be remembered. */
-export function without<K extends 'conflict' | 'error' | 'window' | 'ready_since' | 'placement' | 'substate'>(
-  entry: Entry,
-  ...keys: readonly K[]
-): Entry {
-  const rest: Record<string, unknown> = { ...entry };
-  for (const key of keys) Reflect.deleteProperty(rest, key);
-  return rest as unknown as Entry;
+/** What an entry doesn't always have: once it is over, it must not be remembered. */
+export type Passing = 'conflict' | 'error' | 'window' | 'ready_since' | 'placement' | 'substate' | 'slots';
+
+export function forget(entry: Entry, ...keys: readonly Passing[]): Entry {
+  return omit(entry, ...keys);
 }

@@ -205,7 +205,7 @@ export function slotWaitInWords({ permit, limit, heldBy, keptFor, ahead }: SlotW
   const more = heldBy.length > named ? ` and ${heldBy.length - named} more` : '';
   const held = heldBy.length === 0 ? '' : `, held by ${heldBy.slice(0, named).join(', ')}${more}`;
   const kept = keptFor === undefined ? '' : `, one is kept for ${keptFor}`;
-  return `${permit} has no place free: ${heldBy.length} of ${limit} are taken${held}${kept}; ${ahead} are served before`;
+  return `${permit} has no place free: ${heldBy.length} of ${limit} are taken${held}${kept}; ahead of it: ${ahead}`;
 }
 
 function asHolder({ holder, token, workflowId, priority, permits, askedAt }: SlotWaiter): SlotHolder {

@@ -1,0 +1,247 @@
+import {
+  allHandlersFinished,
+  condition,
+  continueAsNew,
+  defineQuery,
+  defineSignal,
+  getExternalWorkflowHandle,
+  setCurrentDetails,
+  setHandler,
+  sleep,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { BatchActivities } from '../contracts/batch-activities.ts';
+import type {
+  EntriesPage,
+  EntriesQuery,
+  EntryNews,
+  Member,
+  MemberPhase,
+  MemberRow,
+  OrderDone,
+  ShardInput,
+  ShardNews,
+  ShardOrder,
+  Skipped,
+} from '../contracts/batch.ts';
+import { batchId } from '../contracts/ids.ts';
+import { messages } from '../contracts/messages.ts';
+import { omit } from '../domain/omit.ts';
+import { defined } from '../shared/defined.ts';
+import { insist } from '../shared/insist.ts';
+import { control } from '../shared/proxies.ts';
+import { budgets } from './budgets.ts';
+import { ShardRequests } from './shard-requests.ts';
+
+const startedAtOnce = 50;
+const toldAtOnce = 100;
+const endedAtOnce = 100;
+/** Of the members that got no entry, this many are named; the others are counted. */
+const namedSkips = 20;
+const mostEventsOfShard = 3_800;
+const longestPage = 200;
+
+/** Up to 500 members of one batch: starts their entries, knows how they stand, and speaks for them to the batch. */
+export async function batchShard(input: ShardInput): Promise<void> {
+  await new Shard(input).run();
+}
+
+class Shard {
+  readonly #input: ShardInput;
+  readonly #rows: Map<string, MemberRow>;
+  readonly #requests: ShardRequests;
+  #orders: ShardOrder[] = [];
+  #done: OrderDone[] = [];
+  #hasNews = true;
+  #isClosed = false;
+
+  constructor(input: ShardInput) {
+    this.#input = input;
+    this.#requests = new ShardRequests(input.requests);
+    this.#rows = new Map(input.rows.map((row) => [row.uuid, row]));
+    setHandler(defineSignal<[ShardOrder]>(messages.shardOrder), (order) => {
+      this.#orders.push(order);
+    });
+    setHandler(defineSignal<[EntryNews]>(messages.entryNews), (news) => this.#take(news));
+    setHandler(defineQuery<EntriesPage, [EntriesQuery?]>(messages.entries), (query) => this.#page(query ?? {}), {
+      description: 'Its members, page by page: { cursor?, limit?, phase? }',
+    });
+  }
+
+  async run(): Promise<void> {
+    for (;;) {
+      await condition(() => this.#orders.length > 0 || this.#hasNews);
+      const order = this.#orders.shift();
+      if (order !== undefined) await this.#carryOut(order);
+      if (this.#isClosed) return;
+      if (this.#hasNews || this.#done.length > 0) await this.#report();
+      await this.#continueWhenLong();
+    }
+  }
+
+  async #carryOut(order: ShardOrder): Promise<void> {
+    if (order.kind === 'replace') this.#replace(order.members);
+    else if (order.kind === 'start') await this.#start(order.startId);
+    else if (order.kind === 'end') await this.#end(order);
+    else if (order.kind === 'tell') await this.#tell(order.message);
+    else this.#isClosed = true;
+  }
+
+  #replace(members: readonly Member[]): void {
+    this.#rows.clear();
+    for (const member of members) this.#rows.set(member.uuid, { ...member, phase: 'none' });
+    this.#hasNews = true;
+  }
+
+  /** Entries for all members that have none. */
+  async #start(startId: string): Promise<void> {
+    const skipped: Skipped[] = [];
+    let queued = 0;
+    const idle = [...this.#rows.values()].filter(({ phase }) => phase === 'none');
+    for (const members of chunks(idle, startedAtOnce)) {
+      const outcomes = await this.#insist(() =>
+        this.#act(budgets.start, `start ${members.length} entries`).startEntries({
+          batch: this.#input.batch,
+          shardId: workflowInfo().workflowId,
+          members: members.map(({ uuid, source, vm, name }) => ({ uuid, source, vm, name })),
+        }),
+      );
+      for (const outcome of outcomes) {
+        const row = this.#rows.get(outcome.uuid);
+        if (row === undefined) continue;
+        if (outcome.outcome === 'skipped') skipped.push({ uuid: row.uuid, name: row.name, why: outcome.why });
+        else {
+          queued += 1;
+          // News that were faster than this answer are newer.
+          if (row.phase === 'none') this.#rows.set(row.uuid, { ...row, phase: outcome.phase });
+        }
+      }
+    }
+    this.#done.push({
+      id: startId,
+      queued,
+      skipped: skipped.slice(0, namedSkips),
+      skippedCount: skipped.length,
+      warnings: [],
+    });
+  }
+
+  async #end({ orderId, by, cleanup }: Extract<ShardOrder, { kind: 'end' }>): Promise<void> {
+    const warnings: string[] = [];
+    const live = [...this.#rows.values()].filter(({ phase }) => phase !== 'none');
+    for (const rows of chunks(live, endedAtOnce)) {
+      const ended = await this.#insist(() =>
+        this.#act(budgets.reset, `end ${rows.length} entries`).endEntries({
+          batch: this.#input.batch,
+          uuids: rows.map(({ uuid }) => uuid),
+          by,
+          cleanup,
+        }),
+      );
+      warnings.push(...ended.warnings);
+      for (const { uuid } of rows) this.#forget(uuid);
+    }
+    this.#done.push({
+      id: orderId,
+      queued: live.length,
+      skipped: [],
+      skippedCount: 0,
+      warnings: warnings.slice(0, namedSkips),
+    });
+  }
+
+  async #tell(message: 'pause' | 'unpause' | 'settings'): Promise<void> {
+    const live = [...this.#rows.values()].filter(({ phase }) => phase !== 'none' && phase !== 'finished');
+    for (const rows of chunks(live, toldAtOnce))
+      await this.#insist(() =>
+        this.#act(budgets.start, `tell ${rows.length} entries: ${message}`).tellEntries({
+          batch: this.#input.batch,
+          uuids: rows.map(({ uuid }) => uuid),
+          message,
+        }),
+      );
+  }
+
+  #take({ uuid, phase, window, request, released, closed }: EntryNews): void {
+    const row = this.#rows.get(uuid);
+    if (row === undefined) return;
+    const rest = omit(row, 'window');
+    if (closed === true) this.#forget(uuid);
+    else this.#rows.set(uuid, { ...rest, phase, ...defined('window', window) });
+    this.#requests.take(uuid, request, released === true || closed === true);
+    this.#hasNews = true;
+  }
+
+  #forget(uuid: string): void {
+    const row = this.#rows.get(uuid);
+    if (row === undefined) return;
+    this.#rows.set(uuid, { ...omit(row, 'window'), phase: 'none' });
+    this.#requests.take(uuid, undefined, true);
+    this.#hasNews = true;
+  }
+
+  /** At most once a second: the batch hears of many at once. */
+  async #report(): Promise<void> {
+    this.#hasNews = false;
+    const [done, ...more] = this.#done;
+    this.#done = more;
+    const { requests, released } = this.#requests.toSend();
+    const news: ShardNews = {
+      shard: this.#input.shard,
+      counts: this.#counts(),
+      members: this.#rows.size,
+      requests,
+      released,
+      ...defined('done', done),
+    };
+    this.#show(news);
+    await getExternalWorkflowHandle(batchId(this.#input.batch))
+      .signal<[ShardNews]>(messages.shardNews, news)
+      .catch(() => undefined);
+    if (this.#requests.hasMore) this.#hasNews = true;
+    await sleep('1s', { summary: 'gather what happens' });
+  }
+
+  #counts(): Partial<Record<MemberPhase, number>> {
+    const counts: Partial<Record<MemberPhase, number>> = {};
+    for (const { phase } of this.#rows.values()) counts[phase] = (counts[phase] ?? 0) + 1;
+    return counts;
+  }
+
+  #page({ cursor = 0, limit = longestPage, phase }: EntriesQuery): EntriesPage {
+    const all = [...this.#rows.values()].filter((row) => phase === undefined || row.phase === phase);
+    const end = cursor + Math.min(limit, longestPage);
+    return { rows: all.slice(cursor, end), ...(end < all.length ? { cursor: end } : {}) };
+  }
+
+  #show({ counts, members }: ShardNews): void {
+    const parts = Object.entries(counts).map(([phase, count]) => `${count} ${phase}`);
+    setCurrentDetails(`Members ${members} of batch **${this.#input.batch}**: ${parts.join(', ')}`);
+  }
+
+  #act(budget: Parameters<typeof control>[0], summary: string): BatchActivities {
+    return control<BatchActivities>(budget, summary);
+  }
+
+  async #insist<T>(work: () => Promise<T>): Promise<T> {
+    return await insist(work, (trouble) => {
+      if (trouble !== undefined) setCurrentDetails(`**${this.#input.batch}** is held up: ${trouble}`);
+    });
+  }
+
+  async #continueWhenLong(): Promise<void> {
+    const { continueAsNewSuggested, historyLength } = workflowInfo();
+    if (!continueAsNewSuggested && historyLength < mostEventsOfShard) return;
+    if (this.#orders.length > 0 || this.#done.length > 0) return;
+    await condition(allHandlersFinished);
+    await continueAsNew<typeof batchShard>({
+      ...this.#input,
+      rows: [...this.#rows.values()],
+      requests: this.#requests.kept(),
+    });
+  }
+}
+
+function chunks<T>(all: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(all.length / size) }, (_, at) => all.slice(at * size, (at + 1) * size));
+}

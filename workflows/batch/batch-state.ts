@@ -1,0 +1,132 @@
+import { setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import type { BatchState, BatchView, MemberPhase, PhaseCounts, ShardNews, ShardState } from '../contracts/batch.ts';
+import { constraintViews, windowViews, type Commits } from '../domain/batch/commits.ts';
+import type { BatchSpec, BatchStatus } from '../domain/batch/records.ts';
+import { Publisher } from '../shared/attributes.ts';
+import { defined } from '../shared/defined.ts';
+
+/** Where a batch stands: for its decisions, the query, the lists and the Web UI. */
+export class BatchRecord {
+  readonly #publisher = new Publisher();
+  readonly #name: string;
+  #state: BatchState;
+
+  constructor(name: string, state: BatchState) {
+    this.#name = name;
+    this.#state = state;
+  }
+
+  get state(): BatchState {
+    return this.#state;
+  }
+
+  get spec(): BatchSpec {
+    return this.#state.spec;
+  }
+
+  get commits(): Commits {
+    return this.#state.commits;
+  }
+
+  change(change: Partial<BatchState>): void {
+    this.#state = { ...this.#state, ...change };
+  }
+
+  become(status: BatchStatus, statusMessage: string): void {
+    const since = status === this.#state.status ? this.#state.since : new Date(Date.now()).toISOString();
+    this.change({ status, statusMessage, since });
+    this.show();
+  }
+
+  heard({ shard, counts, members }: ShardNews): void {
+    const shards = this.#state.shards.map((old, at): ShardState => (at === shard ? { members, counts } : old));
+    this.change({ shards });
+  }
+
+  get counts(): PhaseCounts {
+    const sum: Partial<Record<MemberPhase, number>> = {};
+    for (const { counts } of this.#state.shards)
+      for (const [phase, count] of Object.entries(counts) as [MemberPhase, number][])
+        sum[phase] = (sum[phase] ?? 0) + count;
+    return sum;
+  }
+
+  get members(): number {
+    return this.#state.shards.reduce((sum, shard) => sum + shard.members, 0);
+  }
+
+  get entries(): number {
+    return this.members - (this.counts.none ?? 0);
+  }
+
+  /** Somebody's source is switched off, or about to be. */
+  get isCommitted(): boolean {
+    return this.commits.holders.length > 0;
+  }
+
+  view(): BatchView {
+    const { status, statusMessage, since, startDate, revision, shards, spec } = this.#state;
+    const { counts } = this;
+    const done = counts.finished ?? 0;
+    const needing = (counts.conflict ?? 0) + (counts.error ?? 0);
+    return {
+      kind: 'batch',
+      id: workflowInfo().workflowId,
+      status,
+      reason: status,
+      message: statusMessage === '' ? `${done} finished, ${needing} need attention` : statusMessage,
+      since,
+      ...(needing > 0 ? { waitingFor: 'person' as const } : {}),
+      progress: this.entries === 0 ? 0 : done / this.entries,
+      steps: [],
+      next: this.#next(needing),
+      batch: this.#name,
+      batchStatus: status,
+      members: this.members,
+      counts,
+      windows: windowViews(this.commits, spec.migration_windows, Date.now()),
+      constraints: constraintViews(this.commits, spec.constraints),
+      etag: String(revision),
+      ...defined('startDate', startDate),
+      shards: shards.length,
+      ready: this.commits.requests.length,
+    };
+  }
+
+  show(): void {
+    const view = this.view();
+    this.#publisher.publish({
+      kind: 'batch',
+      batch: this.#name,
+      status: view.status,
+      target: this.spec.defaults.placement.target,
+      waitingFor: view.waitingFor ?? null,
+      atRisk: this.isCommitted,
+      progress: Math.round((view.progress ?? 0) * 100) / 100,
+    });
+    const counts = Object.entries(view.counts).map(([phase, count]) => `- ${count} ${phase}`);
+    setCurrentDetails(
+      [
+        `**${this.#name}**: ${view.status}, ${view.members} VMs. ${view.message}`,
+        '',
+        ...counts,
+        '',
+        ...view.windows.map(
+          ({ name, state, held, capacity }) =>
+            `- window ${name}: ${state}, ${held} of ${capacity === 0 ? '∞' : capacity} places taken`,
+        ),
+        ...view.next.map((command) => `- \`${command}\``),
+      ].join('\n'),
+    );
+  }
+
+  #next(needing: number): string[] {
+    const name = this.#name;
+    const { status } = this.#state;
+    const needed = needing > 0 ? [`vmflow queue list --batch ${name} --status conflict`] : [];
+    if (status === 'Defined') return [`vmflow batch start ${name}`, `vmflow batch delete ${name}`];
+    if (status === 'Running') return [...needed, `vmflow batch watch ${name}`, `vmflow batch stop ${name}`];
+    if (status === 'Finished') return [`vmflow batch get ${name}`, `vmflow batch delete ${name}`];
+    return [...needed, `vmflow batch resume ${name}`];
+  }
+}

@@ -1,0 +1,42 @@
+import { getExternalWorkflowHandle } from '@temporalio/workflow';
+import type { CommitRequest, EntryNews } from '../contracts/batch.ts';
+import { messages } from '../contracts/messages.ts';
+import type { EntryState } from './entry-state.ts';
+
+/** Tells the shard what its row is to say, once per change. A shard that is gone is told again when it asks. */
+export class News {
+  readonly #state: EntryState;
+  readonly #shardId: string;
+  #last = '';
+
+  constructor(state: EntryState, shardId: string) {
+    this.#state = state;
+    this.#shardId = shardId;
+  }
+
+  /** The row as it is now; with a wish to be committed where there is one. */
+  async send(request?: CommitRequest, closed?: boolean): Promise<void> {
+    const { instance_uuid, window, holds_place } = this.#state.entry;
+    const needsNoPlace = holds_place && !this.#state.isCommitted && request === undefined;
+    const news: EntryNews = {
+      uuid: instance_uuid,
+      phase: this.#state.phase(),
+      ...(window === undefined ? {} : { window: window.name }),
+      ...(request === undefined ? {} : { request }),
+      ...(needsNoPlace ? { released: true } : {}),
+      ...(closed === true ? { closed } : {}),
+    };
+    const text = JSON.stringify(news);
+    if (text === this.#last) return;
+    this.#last = text;
+    if (needsNoPlace) this.#state.change({ holds_place: false });
+    await getExternalWorkflowHandle(this.#shardId)
+      .signal<[EntryNews]>(messages.entryNews, news)
+      .catch(() => undefined);
+  }
+
+  /** The shard doesn't know it, or has lost what it knew. */
+  forget(): void {
+    this.#last = '';
+  }
+}

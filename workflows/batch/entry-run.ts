@@ -1,0 +1,103 @@
+import { condition } from '@temporalio/workflow';
+import type { EntryActivities } from '../contracts/batch-activities.ts';
+import type { CommitGranted, CommitRequest, EntrySettings } from '../contracts/batch.ts';
+import type { ActivityOptions } from '@temporalio/workflow';
+import type { CleanUpStep } from '../domain/batch/clean-up.ts';
+import { insist } from '../shared/insist.ts';
+import { control } from '../shared/proxies.ts';
+import type { EntryNews } from '../contracts/batch.ts';
+import { EntrySlots } from './entry-slots.ts';
+import type { EntryState } from './entry-state.ts';
+import type { News } from './entry-news.ts';
+
+export type { CleanUpStep, EntryNews };
+
+/** What the steps of a migration work with. */
+export class EntryRun {
+  readonly state: EntryState;
+  readonly slots: EntrySlots;
+  readonly news: News;
+  settings: EntrySettings;
+  isPaused: boolean;
+  /** A person has resolved a conflict: what is checked next is checked anew. */
+  isResolve: boolean;
+  /** Its window has ended while it holds it. */
+  isWindowOver = false;
+  #isPoked = false;
+  #grant: CommitGranted | undefined;
+
+  constructor(state: EntryState, news: News, settings: EntrySettings, { isPaused = false, isResolve = false }) {
+    this.state = state;
+    this.news = news;
+    this.slots = new EntrySlots(state);
+    this.settings = settings;
+    this.isPaused = isPaused;
+    this.isResolve = isResolve;
+  }
+
+  /** Something was said: look again. */
+  poke(): void {
+    this.#isPoked = true;
+  }
+
+  grant(grant: CommitGranted): void {
+    if (grant.token !== this.state.entry.token) return;
+    this.state.change({ holds_place: true });
+    this.#grant = grant;
+  }
+
+  /** A place is waiting for it. */
+  hasGrant(): boolean {
+    return this.#grant !== undefined;
+  }
+
+  /** Nobody has anything against that it begins. */
+  mayBegin(): boolean {
+    return !this.isPaused && !this.state.entry.held;
+  }
+
+  takeGrant(): CommitGranted | undefined {
+    const grant = this.#grant;
+    this.#grant = undefined;
+    return grant;
+  }
+
+  /** The activities of an entry, labelled with what this call is for. */
+  act(budget: ActivityOptions, summary: string): Pick<EntryActivities, keyof EntryActivities> {
+    return control<EntryActivities>(budget, `${summary}: ${this.state.name}`);
+  }
+
+  /** Does this however often a far side refuses it, and shows why it can't go on. */
+  async insist<T>(
+    budget: ActivityOptions,
+    summary: string,
+    work: (activities: EntryActivities) => Promise<T>,
+  ): Promise<T> {
+    return await insist(
+      () => work(this.act(budget, summary)),
+      (trouble) => this.state.trouble(trouble),
+    );
+  }
+
+  /** Waits until this holds, somebody says something, or the time is over. */
+  async until(isSo: () => boolean, ms: number | undefined, summary: string): Promise<void> {
+    const isDone = (): boolean => this.#isPoked || isSo();
+    if (ms === undefined) await condition(isDone);
+    else if (ms > 0) await condition(isDone, ms, { summary });
+    this.#isPoked = false;
+  }
+
+  /** What it asks of its batch, while it is ready to be committed. */
+  request(): CommitRequest {
+    const { instance_uuid, token, ready_since, since, constraint, min_boot_ms, cutover } = this.state.entry;
+    return {
+      uuid: instance_uuid,
+      name: this.state.name,
+      token,
+      readySince: ready_since ?? since,
+      ...(constraint === undefined ? {} : { constraint }),
+      minBootMs: min_boot_ms,
+      cutover,
+    };
+  }
+}

@@ -1,0 +1,91 @@
+import { CancellationScope, condition, getExternalWorkflowHandle, workflowInfo } from '@temporalio/workflow';
+import type { EntryActivities } from '../contracts/batch-activities.ts';
+import type { SlotKind, SlotOrder } from '../contracts/batch.ts';
+import { batchSlotsId } from '../contracts/ids.ts';
+import type { SlotPriority } from '../domain/batch/slots.ts';
+import { messages } from '../contracts/messages.ts';
+import { control } from '../shared/proxies.ts';
+import { budgets, repeatWishMs } from './budgets.ts';
+import type { EntryState } from './entry-state.ts';
+
+/** What one entry has to do with the limits on creations and imports. */
+export class EntrySlots {
+  readonly #state: EntryState;
+  #granted: string | undefined;
+  #asked = 0;
+
+  constructor(state: EntryState) {
+    this.#state = state;
+  }
+
+  granted(token: string): void {
+    this.#granted = token;
+  }
+
+  holds(kind: SlotKind): boolean {
+    return this.#state.entry.slots?.kind === kind;
+  }
+
+  /** Waits until it may, or until `until`; answers whether it may. A cancelled wait leaves nothing behind. */
+  async acquire(
+    kind: SlotKind,
+    priority: SlotPriority,
+    options: { until?: number; syncLimit: number },
+  ): Promise<boolean> {
+    if (this.holds(kind)) return true;
+    await this.release();
+    this.#asked += 1;
+    const token = `${this.#state.entry.token}/${kind}/${Date.now()}/${this.#asked}`;
+    try {
+      for (;;) {
+        if (await this.#ask(kind, priority, token, options.syncLimit)) {
+          this.#state.change({ slots: { kind, token, unlimited: true } });
+          return true;
+        }
+        // Whoever keeps the slots may have been lost with the wish.
+        const leftMs = options.until === undefined ? repeatWishMs : Math.min(repeatWishMs, options.until - Date.now());
+        const isGranted = await condition(() => this.#granted === token, Math.max(leftMs, 1), {
+          summary: 'ask for a slot again',
+        });
+        if (isGranted) {
+          this.#state.change({ slots: { kind, token, unlimited: false } });
+          return true;
+        }
+        if (options.until !== undefined && Date.now() >= options.until) {
+          await this.#giveBack(token);
+          return false;
+        }
+      }
+    } catch (err) {
+      await CancellationScope.nonCancellable(() => this.#giveBack(token));
+      throw err;
+    }
+  }
+
+  async release(): Promise<void> {
+    const { slots } = this.#state.entry;
+    if (slots === undefined) return;
+    this.#state.forget('slots');
+    if (!slots.unlimited) await this.#giveBack(slots.token);
+  }
+
+  async #ask(kind: SlotKind, priority: SlotPriority, token: string, syncLimit: number): Promise<boolean> {
+    const { granted } = await control<EntryActivities>(budgets.slots, `${kind} slot for ${this.#state.name}`).askSlots({
+      scope: this.#state.scope(),
+      kind,
+      priority,
+      token,
+      host: this.#state.entry.record.host,
+      syncLimit,
+    });
+    return granted;
+  }
+
+  /** Slots that nobody keeps any more need no giving back. */
+  async #giveBack(token: string): Promise<void> {
+    const order: SlotOrder = { kind: 'release', holder: this.#state.entry.instance_uuid, token };
+    await getExternalWorkflowHandle(batchSlotsId(workflowInfo().taskQueue))
+      .signal<[SlotOrder]>(messages.slotOrder, order)
+      .catch(() => undefined);
+  }
+}

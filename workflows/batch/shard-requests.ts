@@ -1,0 +1,56 @@
+import type { CommitRequest } from '../contracts/batch.ts';
+
+/** Of each constraint, the batch sees this many of a shard at a time: what waits for one must not fill its memory. */
+const openPerConstraint = 20;
+const sentAtOnce = 100;
+
+interface Waiting {
+  readonly request: CommitRequest;
+  isSent: boolean;
+}
+
+/** Who of a shard wants to be committed, and who of them the batch knows of. */
+export class ShardRequests {
+  readonly #waiting = new Map<string, Waiting>();
+  #released: string[] = [];
+
+  constructor(kept: readonly CommitRequest[] = []) {
+    // Told again after a new run: who is known already changes nothing.
+    for (const request of kept) this.#waiting.set(request.uuid, { request, isSent: false });
+  }
+
+  take(uuid: string, request: CommitRequest | undefined, isReleased: boolean): void {
+    if (request !== undefined) this.#waiting.set(uuid, { request, isSent: false });
+    else if (this.#waiting.delete(uuid) || isReleased) this.#released.push(uuid);
+  }
+
+  /** Earliest first, of each constraint a few. */
+  toSend(): { readonly requests: readonly CommitRequest[]; readonly released: readonly string[] } {
+    const open = new Map<string, number>();
+    const requests: CommitRequest[] = [];
+    const released = this.#released.splice(0, sentAtOnce);
+    for (const one of [...this.#waiting.values()].sort(byTurn)) {
+      const { request } = one;
+      const count = open.get(request.constraint ?? '') ?? 0;
+      if (count >= openPerConstraint && !request.cutover) continue;
+      open.set(request.constraint ?? '', count + 1);
+      if (one.isSent || requests.length >= sentAtOnce) continue;
+      one.isSent = true;
+      requests.push(request);
+    }
+    return { requests, released };
+  }
+
+  get hasMore(): boolean {
+    return this.#released.length > 0;
+  }
+
+  kept(): CommitRequest[] {
+    return [...this.#waiting.values()].map(({ request }) => request);
+  }
+}
+
+function byTurn({ request: a }: Waiting, { request: b }: Waiting): number {
+  if (a.readySince !== b.readySince) return a.readySince < b.readySince ? -1 : 1;
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : a.uuid < b.uuid ? -1 : 1;
+}

@@ -1,0 +1,67 @@
+import { CancellationScope } from '@temporalio/workflow';
+import type { CleanUpStep } from '../../domain/batch/clean-up.ts';
+import { emptyTarget, owesPowerOn } from '../../domain/batch/entry.ts';
+import { control } from '../../shared/proxies.ts';
+import type { CopyPassActivities } from '../../contracts/batch-activities.ts';
+import { budgets } from '../budgets.ts';
+import type { EntryRun } from '../entry-run.ts';
+import { now } from '../entry-state.ts';
+
+/** Does these steps in their order, however often a far side refuses one; nothing interrupts them. */
+export async function cleanUp(run: EntryRun, steps: readonly CleanUpStep[]): Promise<void> {
+  await CancellationScope.nonCancellable(async () => {
+    for (const step of steps) await undo[step](run);
+  });
+}
+
+const undo: Readonly<Record<CleanUpStep, (run: EntryRun) => Promise<void>>> = {
+  /** A pass ends with the scope that it runs in. */
+  stopCopy: () => Promise.resolve(),
+  async removeSnapshot(run) {
+    if (run.state.entry.pass === 0) return;
+    await run.insist(budgets.removeSnapshot, 'remove the snapshots of this entry', () =>
+      control<CopyPassActivities>(budgets.removeSnapshot, `remove our snapshots of ${run.state.name}`).endPass(
+        run.state.passScope(),
+      ),
+    );
+  },
+  stopTarget,
+  async powerOnSource(run) {
+    const { state } = run;
+    if (!owesPowerOn(state.entry.source_power)) return;
+    const { gone } = await run.insist(budgets.powerOn, 'switch the source on again', (a) =>
+      a.powerOnSource(state.scope()),
+    );
+    if (gone) state.warn('source-gone', `${state.name} is to be switched on again and isn't at the source any more`);
+    state.change({ source_power: { ...state.entry.source_power, restored_at: now() } });
+  },
+  async deleteTarget(run) {
+    const { state } = run;
+    if (!state.entry.target.exists) return;
+    await run.insist(budgets.undo, 'delete what we made at the target', (a) => a.deleteTarget(state.scope()));
+    state.change({ target: emptyTarget, change_ids: {} });
+  },
+  releaseSlots: (run) => run.slots.release(),
+};
+
+/**
+ * Nothing but the final configuration gives the target its production networks: before that was sent, a target that can't be
+ * reached doesn't keep the source off.
+ */
+async function stopTarget(run: EntryRun): Promise<void> {
+  const { state } = run;
+  const { exists, configured } = state.entry.target;
+  if (!exists) return;
+  if (configured) {
+    await run.insist(budgets.undo, 'stop the target', (a) => a.stopTarget(state.scope()));
+    return;
+  }
+  try {
+    await run.act(budgets.undoBriefly, 'stop the target').stopTarget(state.scope());
+  } catch {
+    state.warn(
+      'target-unreachable',
+      `whether the target of ${state.name} is stopped couldn't be seen; it has no production networks`,
+    );
+  }
+}

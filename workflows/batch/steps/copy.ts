@@ -1,0 +1,89 @@
+import { ChildWorkflowCancellationType, ParentClosePolicy, executeChild, isCancellation } from '@temporalio/workflow';
+import type { CopyPassInput, CopyPassResult, PassMode } from '../../contracts/batch.ts';
+import { copyPassId } from '../../contracts/ids.ts';
+import { searchKeys } from '../../contracts/attributes.ts';
+import type { ErrorCode, Finding } from '../../domain/batch/records.ts';
+import { knownFailure } from '../../shared/failures.ts';
+import type { EntryRun } from '../entry-run.ts';
+import { now } from '../entry-state.ts';
+import { fail } from './fail.ts';
+
+/** A copy while the source runs: the first one, and those that keep it short later. */
+export async function backgroundCopy(run: EntryRun): Promise<void> {
+  const { state, settings } = run;
+  const isFirst = state.entry.stage === 'background';
+  if (state.entry.status === 'Idle') {
+    state.within('awaiting-import-slot', 'Waiting for other instances to finish importing');
+    const priority = isFirst ? 'first' : 'top-up';
+    // A top-up that finds no place is left out: the next one is due soon enough.
+    const until = Date.now() + (isFirst ? 10 * settings.tickMs : Math.min(settings.finalLimitMs, 2 * settings.tickMs));
+    if (!(await run.slots.acquire('import', priority, { until, syncLimit: settings.syncLimit }))) {
+      if (!isFirst) state.change({ last_background_sync: now() });
+      return;
+    }
+    if (run.isPaused) return;
+    state.event('migration-sync-started', { first: isFirst });
+    state.enter('Performing background import tasks', isFirst ? 'Copying the disks' : 'Copying what has changed', {
+      pass: state.entry.pass + 1,
+    });
+  }
+  const began = Date.now();
+  const result = await pass(run, 'background');
+  await run.slots.release();
+  if (result === undefined) return;
+  state.event('migration-sync-completed', { bytes: result.bytes });
+  state.enter('Idle', 'Waiting for migration window', {
+    stage: 'final',
+    change_ids: result.changeIds,
+    last_background_sync: now(),
+    last_sync_took_ms: Date.now() - began,
+    ready_since: state.entry.ready_since ?? now(),
+  });
+}
+
+/** The source is off: the last changes. */
+export async function finalCopy(run: EntryRun): Promise<void> {
+  const { state } = run;
+  state.within('copying', 'Copying the last changes');
+  const result = await pass(run, 'final');
+  if (result === undefined) return;
+  state.enter('Idle', 'Waiting for worker to begin post-import tasks', {
+    stage: 'complete',
+    change_ids: result.changeIds,
+  });
+}
+
+/** One pass; undefined: the entry is an Error now. */
+async function pass(run: EntryRun, mode: PassMode): Promise<CopyPassResult | undefined> {
+  const { state } = run;
+  const { instance_uuid, pass: number, batch_name } = state.entry;
+  await run.news.send();
+  let finding: Finding<ErrorCode>;
+  try {
+    const result = await executeChild<(input: CopyPassInput) => Promise<CopyPassResult>>('copyPass', {
+      workflowId: copyPassId(instance_uuid, number),
+      args: [{ entry: state.passScope(), mode }],
+      parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
+      cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+      staticSummary: `${mode} copy ${number} of ${state.name}`,
+      typedSearchAttributes: [
+        { key: searchKeys.kind, value: 'copy-pass' },
+        { key: searchKeys.vm, value: state.name },
+        { key: searchKeys.batch, value: batch_name },
+      ],
+    });
+    if (result.finding === undefined) return result;
+    finding = result.finding as Finding<ErrorCode>;
+  } catch (err) {
+    if (isCancellation(err)) throw err;
+    const { message } = knownFailure(err);
+    finding = {
+      code: 'WORKER_FAILED',
+      message: `the disks couldn't be copied: ${message}`,
+      expected: 'an exact copy of the disks',
+      found: message,
+    };
+  }
+  await fail(run, finding);
+  return undefined;
+}

@@ -1,0 +1,15 @@
+import { errorPlan } from '../../domain/batch/clean-up.ts';
+import type { ErrorCode, Finding } from '../../domain/batch/records.ts';
+import type { EntryRun } from '../entry-run.ts';
+import { cleanUp } from './clean-up.ts';
+
+/** It can't be right any more: the source is as it was before, then it is an Error. What is at the target stays for inspection. */
+export async function fail(run: EntryRun, finding: Finding<ErrorCode>): Promise<void> {
+  const { state } = run;
+  state.within('rolling-back', `${finding.message}; the source is switched on again where it was on`);
+  await cleanUp(run, errorPlan(state.entry));
+  state.event('queue-entry-errored', { code: finding.code });
+  state.enter('Error', `${finding.code}: ${finding.message}`, { error: finding });
+  state.forget('window', 'ready_since');
+  await run.news.send();
+}
