@@ -6,6 +6,7 @@ import {
   type FailureDetails,
   type FailureType,
   type FaultInfo,
+  type FieldProblem,
 } from '../workflows/contracts/failures.ts';
 
 export interface OperationErrorInit {
@@ -14,6 +15,7 @@ export interface OperationErrorInit {
   readonly primary?: FaultInfo | undefined;
   readonly secondary?: FaultInfo | undefined;
   readonly next?: string;
+  readonly problems?: readonly FieldProblem[];
   readonly facts?: Readonly<Record<string, string | number | boolean>>;
   /** Overrides what the type says. */
   readonly retryable?: boolean;
@@ -30,8 +32,10 @@ export class OperationError extends Error {
   constructor(type: FailureType, message: string, init: OperationErrorInit) {
     super(message, { cause: init.cause });
     this.type = type;
-    const { code, step, primary, secondary, next, facts } = init;
-    const given = Object.entries({ step, primary, secondary, next, facts }).filter(([, value]) => value !== undefined);
+    const { code, step, primary, secondary, next, problems, facts } = init;
+    const given = Object.entries({ step, primary, secondary, next, problems, facts }).filter(
+      ([, value]) => value !== undefined,
+    );
     this.details = { code, ...Object.fromEntries(given) };
     this.retryable = init.retryable ?? retryableFailureTypes.includes(type);
   }

@@ -21,7 +21,7 @@ export interface Gateway {
     target: ExecutionRef,
     update: UpdateRequest,
   ): Promise<{ readonly completed: boolean; readonly answer?: unknown }>;
-  query(target: ExecutionRef, name: string): Promise<unknown>;
+  query(target: ExecutionRef, name: string, argument?: unknown): Promise<unknown>;
   describe(target: ExecutionRef): Promise<ExecutionView>;
   /** Newest first, at most `limit`. */
   list(query: string, limit: number): Promise<readonly ExecutionView[]>;
@@ -100,6 +100,8 @@ export interface UpdateRequest {
   readonly updateId: string;
   /** The one argument that every update takes. */
   readonly body: unknown;
+  /** How long its answer is worth waiting for once it was accepted, milliseconds; default: a moment. */
+  readonly answerMs?: number;
 }
 
 export type ExecutionState =

@@ -146,7 +146,7 @@ class TemporalGateway extends TemporalAdmin implements Gateway {
       true,
     );
     try {
-      const answer = await this.#call(attempt, updateResultMs, () => accepted.result(), true);
+      const answer = await this.#call(attempt, update.answerMs ?? updateResultMs, () => accepted.result(), true);
       return { completed: true, answer };
     } catch (error) {
       if (isNotAcknowledged(error)) return { completed: false };
@@ -154,9 +154,10 @@ class TemporalGateway extends TemporalAdmin implements Gateway {
     }
   }
 
-  async query(target: ExecutionRef, name: string): Promise<unknown> {
+  async query(target: ExecutionRef, name: string, argument?: unknown): Promise<unknown> {
     const attempt = `read the state of ${target.workflowId}`;
-    return this.#call(attempt, this.#ackMs, () => this.#handle(target).query(name), true);
+    const args = argument === undefined ? [] : [argument];
+    return this.#call(attempt, this.#ackMs, () => this.#handle(target).query<unknown, unknown[]>(name, ...args), true);
   }
 
   async describe(target: ExecutionRef) {

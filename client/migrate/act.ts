@@ -12,6 +12,7 @@ import { CliError, usageError } from '../errors.ts';
 import { progressLines } from '../execution/progress.ts';
 import { waitForExecution, type WaitFlags } from '../execution/wait.ts';
 import { exitCodes, type ExitCode } from '../exit-codes.ts';
+import { printIntent, printSent } from '../output/answers.ts';
 import type { Session } from '../session.ts';
 import { findSet, resolveSet, type SetRef } from '../set/find.ts';
 import type { PlaceFlags } from '../vm/place.ts';
@@ -125,7 +126,10 @@ async function openMigration(session: Session, set: SetRef, verb: string): Promi
 }
 
 async function send(session: Session, view: MigrationView, order: Order, flags: ActFlags): Promise<ExitCode> {
-  if (flags.dryRun === true) return await sayPlan(session, view, order);
+  if (flags.dryRun === true) {
+    const { verb, effect } = order;
+    return await printIntent(session, { id: view.id, name: nameOf(view), verb, effect });
+  }
   const gateway = await session.gateway();
   const { id, runId } = view;
   // The same answer to the same state counts once; after a turn it is another one.
@@ -136,13 +140,8 @@ async function send(session: Session, view: MigrationView, order: Order, flags: 
   const said = completed && typeof answer === 'string' ? answer : 'accepted';
   if (flags.wait !== undefined) return await waited(session, view, said, order.goal, flags);
   const { namespace, set, link } = view;
-  await session.print({
-    kind: 'MessageSent',
-    document: { id, runId, name: nameOf(view), message: order.message, answer: said, link },
-    names: [nameOf(view)],
-    ids: [id],
-    text: `${nameOf(view)}: ${said}\n  watch   vmflow set watch ${set} -n ${namespace}\n`,
-  });
+  const then = [['watch', `vmflow set watch ${set} -n ${namespace}`]] as const;
+  await printSent(session, { id, runId, name: nameOf(view), message: order.message, answer: said, link, then });
   return exitCodes.ok.code;
 }
 
@@ -177,17 +176,6 @@ async function waited(
   } finally {
     interrupt.dispose();
   }
-}
-
-async function sayPlan(session: Session, view: MigrationView, { verb, effect }: Order): Promise<ExitCode> {
-  await session.print({
-    kind: 'Plan',
-    document: { id: view.id, name: nameOf(view), verb, effect },
-    names: [nameOf(view)],
-    ids: [view.id],
-    text: `${verb} would do: ${effect} (dry run, nothing was sent)\n`,
-  });
-  return exitCodes.ok.code;
 }
 
 function nameOf({ namespace, set }: MigrationView): string {

@@ -17,6 +17,7 @@ import { executionError } from '../execution/failure.ts';
 import { endAtOnce, waitForExecution, type WaitEnd, type WaitFlags } from '../execution/wait.ts';
 import { exitCodes, type ExitCode } from '../exit-codes.ts';
 import type { ExecutionRef, StartRequest } from '../gateway.ts';
+import { printIntent, printSent } from '../output/answers.ts';
 import type { Session } from '../session.ts';
 import { findNode } from './find.ts';
 import { blockedTexts, countsText, namesText, renderNode } from './render.ts';
@@ -54,7 +55,7 @@ export const drainNode: Action<DrainFlags> = async (session, [name = ''], flags)
   const where = input.targets === undefined ? 'wherever they fit' : `to ${input.targets.join(', ')}`;
   const what = node.sets.length === 0 ? 'no set is on it' : `move ${namesText(node.sets)} ${where}`;
   const effect = `node ${name} is cordoned; ${what}; each VM stands still while it is moved`;
-  if (flags.dryRun === true) return await sayPlan(session, name, 'drain', effect);
+  if (flags.dryRun === true) return await printIntent(session, { id: drainId(name), name, verb: 'drain', effect });
   await confirmYes(session, `drain ${effect}`, flags);
   const gateway = await session.gateway();
   const { runId, joined } = await gateway.start(startOf(input));
@@ -81,7 +82,7 @@ export const cancelDrain: Action<CancelFlags> = async (session, [name = ''], fla
       next: [`vmflow node status ${name}`, `kubectl uncordon ${name}`],
     });
   const effect = `nothing more leaves ${name}, what is on its way arrives${flags.uncordon === true ? '; the cordon is taken back' : '; it stays cordoned'}`;
-  if (flags.dryRun === true) return await sayPlan(session, name, 'cancel', effect);
+  if (flags.dryRun === true) return await printIntent(session, { id: drainId(name), name, verb: 'cancel', effect });
   const body: DrainCancel = {
     by: session.runtime.user(),
     ...(flags.reason === undefined ? {} : { reason: flags.reason }),
@@ -93,13 +94,8 @@ export const cancelDrain: Action<CancelFlags> = async (session, [name = ''], fla
   const update = { name: messages.cancelDrain, updateId, body };
   const { completed, answer } = await gateway.update({ workflowId: id, runId }, update);
   const said = completed && typeof answer === 'string' ? answer : effect;
-  await session.print({
-    kind: 'MessageSent',
-    document: { id, runId, name, message: messages.cancelDrain, answer: said, link },
-    names: [name],
-    ids: [id],
-    text: `${name}: ${said}\n  watch   vmflow node status ${name}\n`,
-  });
+  const then = [['watch', `vmflow node status ${name}`]] as const;
+  await printSent(session, { id, runId, name, message: messages.cancelDrain, answer: said, link, then });
   return exitCodes.ok.code;
 };
 
@@ -241,15 +237,4 @@ async function printNode(session: Session, view: NodeView): Promise<void> {
     ids: [drainId(view.name)],
     text: renderNode(session, view),
   });
-}
-
-async function sayPlan(session: Session, name: string, verb: string, effect: string): Promise<ExitCode> {
-  await session.print({
-    kind: 'Plan',
-    document: { id: drainId(name), name, verb, effect },
-    names: [name],
-    ids: [drainId(name)],
-    text: `${verb} would do: ${effect} (dry run, nothing was sent)\n`,
-  });
-  return exitCodes.ok.code;
 }

@@ -5,6 +5,7 @@ import type { OperationOrder } from '../../workflows/contracts/vmop.ts';
 import { inWords } from '../../workflows/domain/vmop/matrix.ts';
 import type { Action } from '../commands/command.ts';
 import { exitCodes, type ExitCode } from '../exit-codes.ts';
+import { printIntent } from '../output/answers.ts';
 import type { Session } from '../session.ts';
 import type { PlaceFlags } from '../vm/place.ts';
 import { tellCoordinator } from '../vm/request.ts';
@@ -46,7 +47,13 @@ async function act(session: Session, id: string, flags: ActFlags, order: Order):
     session.note(`${op.name}: nothing to ${order.verb}, it is over: ${endInWords(ended)}`);
     return exitCodes.ok.code;
   }
-  if (flags.dryRun === true) return sayPlan(session, op, order);
+  if (flags.dryRun === true)
+    return await printIntent(session, {
+      id: vmOperationId(op.namespace, op.uid),
+      name: op.name,
+      verb: order.verb,
+      effect: order.effect(op),
+    });
   const { namespace, vmName, uid } = op;
   const { reason } = flags;
   const body: OperationOrder = { uid, by: session.runtime.user(), ...(reason === undefined ? {} : { reason }) };
@@ -77,16 +84,4 @@ async function printSent(session: Session, op: VmopInfo, message: string, answer
     ids: [id],
     text: `${op.name}: ${answer}\n  vm      vmflow vm get ${op.vmName} -n ${op.namespace}\n`,
   });
-}
-
-async function sayPlan(session: Session, op: VmopInfo, { verb, effect }: Order): Promise<ExitCode> {
-  const id = vmOperationId(op.namespace, op.uid);
-  await session.print({
-    kind: 'Plan',
-    document: { id, name: op.name, verb, effect: effect(op) },
-    names: [op.name],
-    ids: [id],
-    text: `${verb} would do: ${effect(op)} (dry run, nothing was sent)\n`,
-  });
-  return exitCodes.ok.code;
 }

@@ -1,6 +1,7 @@
 import type { VmRequest } from '../../workflows/contracts/vmop.ts';
 import { inWords } from '../../workflows/domain/vmop/matrix.ts';
 import type { Action } from '../commands/command.ts';
+import { readNamed } from '../documents.ts';
 import { usageError } from '../errors.ts';
 import type { Session } from '../session.ts';
 import { askAndShow, type Job } from '../vm/act.ts';
@@ -20,15 +21,7 @@ export interface CreateFlags extends PlaceFlags, WaitFlags {
 
 /** `op create -f FILE`: the operations of manifests, asked for one after the other in their order. */
 export const createOperations: Action<CreateFlags> = async (session, _args, flags) => {
-  if (flags.file === undefined) throw usageError('which file? give -f FILE, or -f - for standard input');
-  const shown = flags.file === '-' ? 'standard input' : flags.file;
-  const text = await session.runtime.readText(flags.file).catch((error: unknown) => {
-    throw usageError(
-      `can't read ${shown}: ${error instanceof Error ? error.message : String(error)}`,
-      undefined,
-      'FILE',
-    );
-  });
+  const { text, shown } = await readNamed(session, flags.file);
   const manifests = await readManifests(text, shown);
   const jobs: Job[] = [];
   for (const manifest of manifests) jobs.push(await jobOf(session, manifest, flags));

@@ -7,6 +7,7 @@ import { confirmByName, type ConfirmFlags } from '../confirm.ts';
 import { CliError } from '../errors.ts';
 import { exitCodes, type ExitCode } from '../exit-codes.ts';
 import type { ExecutionRef } from '../gateway.ts';
+import { printIntent, printSent } from '../output/answers.ts';
 import type { Session } from '../session.ts';
 import { isOver } from './outcome.ts';
 import { findTemplate, type Narrowing } from './find.ts';
@@ -84,7 +85,7 @@ async function pruneLeftOver(
   const { workflowId, runId } = await startSwap(session, again, { supersede: false });
   const goal = { goal: 'update' } as const;
   if (flags.wait !== undefined) return waitForEnd(session, { workflowId, runId }, flags, goal);
-  await printSent(session, { ...view, runId, link: await session.link(workflowId, runId) }, 'prune', 'accepted');
+  await sayAnswer(session, { ...view, runId, link: await session.link(workflowId, runId) }, 'prune', 'accepted');
   return exitCodes.ok.code;
 }
 
@@ -126,7 +127,7 @@ export const cancelTemplate: Action<ActFlags> = async (session, [name = ''], fla
     return sayPlan(session, view, 'cancel', `the update of ${view.name} is cancelled (${view.phase})`);
   await (await session.gateway()).cancel(ref);
   if (flags.wait !== undefined) return waitForEnd(session, ref, flags, { goal: 'update', isEnd: isOver });
-  await printSent(session, view, 'cancel', 'cancellation requested');
+  await sayAnswer(session, view, 'cancel', 'cancellation requested');
   return exitCodes.ok.code;
 };
 
@@ -164,29 +165,18 @@ async function send(
   const updateId = `${message.name}/${message.intent ?? view.since ?? session.runtime.random()}`;
   const { completed, answer } = await gateway.update(ref, { name: message.name, updateId, body: message.body });
   if (flags.wait !== undefined) return waitForEnd(session, ref, flags, { goal });
-  await printSent(session, view, message.name, completed && typeof answer === 'string' ? answer : 'accepted');
+  await sayAnswer(session, view, message.name, completed && typeof answer === 'string' ? answer : 'accepted');
   return exitCodes.ok.code;
 }
 
-async function printSent(session: Session, view: TemplateView, message: string, answer: string): Promise<void> {
-  await session.print({
-    kind: 'MessageSent',
-    document: { id: view.id, runId: view.runId, name: view.name, message, answer, link: view.link },
-    names: [view.name],
-    ids: [view.id],
-    text: `${view.name}: ${answer}\n  watch   vmflow template watch ${quote(view.name)}\n`,
-  });
+async function sayAnswer(session: Session, view: TemplateView, message: string, answer: string): Promise<void> {
+  const { id, runId, name, link } = view;
+  const then = [['watch', `vmflow template watch ${quote(name)}`]] as const;
+  await printSent(session, { id, runId, name, message, answer, link, then });
 }
 
-async function sayPlan(session: Session, view: TemplateView, verb: string, effect: string): Promise<ExitCode> {
-  await session.print({
-    kind: 'Plan',
-    document: { id: view.id, name: view.name, verb, effect },
-    names: [view.name],
-    ids: [view.id],
-    text: `${verb} would do: ${effect} (dry run, nothing was sent)\n`,
-  });
-  return exitCodes.ok.code;
+async function sayPlan(session: Session, { id, name }: TemplateView, verb: string, effect: string): Promise<ExitCode> {
+  return await printIntent(session, { id, name, verb, effect });
 }
 
 function noConflict(view: TemplateView, asked: string | undefined): CliError {

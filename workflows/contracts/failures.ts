@@ -39,6 +39,15 @@ export interface FaultInfo {
   readonly taskRef?: string;
 }
 
+/** A mistake in one field. `line` and `column`, from 1, are within its text. */
+export interface FieldProblem {
+  /** Such as `constraints[1].include_expression`. */
+  readonly path: string;
+  readonly message: string;
+  readonly line?: number;
+  readonly column?: number;
+}
+
 /**
  * First entry of `ApplicationFailure.details` of every vmflow failure.
  * `primary` is the failure that started it all; `secondary` the failure of the recovery that was tried because of it.
@@ -52,6 +61,8 @@ export interface FailureDetails {
   readonly secondary?: FaultInfo;
   /** What the person should do next, one sentence or a command. */
   readonly next?: string;
+  /** What is wrong with what was asked, by its fields (of a batch). */
+  readonly problems?: readonly FieldProblem[];
   /** Further plain facts (names, references, numbers) for the reader. */
   readonly facts?: Readonly<Record<string, string | number | boolean>>;
 }
