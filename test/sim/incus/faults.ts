@@ -1,0 +1,71 @@
+/** What goes wrong with a request. */
+export type Effect =
+  /** Answered so without doing anything. `error` is the text of the server. */
+  | { readonly kind: 'status'; readonly status: number; readonly error?: string }
+  /** A page that isn't of the server, as proxies send them. Nothing is done. */
+  | { readonly kind: 'page'; readonly status: number }
+  /** Done late. */
+  | { readonly kind: 'delay'; readonly ms: number }
+  | { readonly kind: 'hold'; readonly until: Promise<unknown> }
+  /** Done, answered late. */
+  | { readonly kind: 'hold-answer'; readonly until: Promise<unknown> }
+  /** The connection breaks before anything was done, or after it was done (or begun). */
+  | { readonly kind: 'drop'; readonly when: 'before' | 'after' }
+  /** The operation that it begins ends so, and its effects are undone. */
+  | { readonly kind: 'fail-operation'; readonly error: string }
+  | { readonly kind: 'slow-operation'; readonly ms: number }
+  | { readonly kind: 'hold-operation'; readonly until: Promise<unknown> }
+  /** Somebody else changes the object just before. */
+  | { readonly kind: 'etag-race' }
+  /** The NBD connection breaks when the client has sent so many bytes. */
+  | { readonly kind: 'nbd-cut'; readonly afterBytes: number }
+  /** Every write over NBD from this one on (0 = the first) fails; 28 = no space. */
+  | { readonly kind: 'nbd-error'; readonly errno: number; readonly fromWrite?: number };
+
+export interface Fault {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Of the path without the query. */
+  readonly path: RegExp;
+  readonly effect: Effect;
+  /** How many requests it hits; default 1. */
+  readonly times?: number;
+  /** How many matching requests pass before. */
+  readonly skip?: number;
+}
+
+interface Armed {
+  readonly fault: Fault;
+  skip: number;
+  times: number;
+}
+
+/** Faults by route. Of several that match, the first one that was added hits. */
+export class Faults {
+  #armed: Armed[] = [];
+
+  add(fault: Fault): void {
+    this.#armed.push({ fault, skip: fault.skip ?? 0, times: fault.times ?? 1 });
+  }
+
+  clear(): void {
+    this.#armed = [];
+  }
+
+  /** Faults that haven't hit as often as they should: a test of nothing. */
+  unused(): readonly Fault[] {
+    return this.#armed.filter(({ times }) => times > 0 && times !== Infinity).map(({ fault }) => fault);
+  }
+
+  take(method: string, path: string): Effect | undefined {
+    for (const armed of this.#armed) {
+      const { fault } = armed;
+      if (armed.times === 0 || (fault.method ?? method) !== method || !fault.path.test(path)) continue;
+      if (armed.skip > 0) armed.skip--;
+      else {
+        armed.times--;
+        return fault.effect;
+      }
+    }
+    return undefined;
+  }
+}

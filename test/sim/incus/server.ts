@@ -1,0 +1,42 @@
+import type { Journal } from './journal.ts';
+import type { OperationBook } from './operations.ts';
+import type { State } from './state.ts';
+import type { VolumeFiles } from './volume-files.ts';
+
+/** How the server behaves; may be changed at any time. */
+export interface Settings {
+  /** How long an operation takes. */
+  operationMs: number;
+  /** How long an ended operation is known. */
+  operationKeptMs: number;
+  /** After a start, until the agent in the guest answers. */
+  agentMs: number | 'never';
+  /** How a taken instance name is refused. */
+  existingName: 'operation' | 400 | 409;
+  /** Volumes are created, changed and deleted in the background. */
+  asyncVolumes: boolean;
+  /** Under which name disks are served over NBD. */
+  exportName: string;
+  extensions: string[];
+  version: string;
+}
+
+export const defaultSettings: Settings = {
+  operationMs: 5,
+  operationKeptMs: 5_000,
+  agentMs: 50,
+  existingName: 'operation',
+  asyncVolumes: false,
+  exportName: '',
+  extensions: ['etag', 'operation_wait', 'virtual-machines', 'storage_volume_nbd', 'dependent'],
+  version: '7.0',
+};
+
+/** What handlers work with. */
+export interface Server {
+  readonly state: State;
+  readonly settings: Settings;
+  readonly operations: OperationBook;
+  readonly files: VolumeFiles;
+  readonly journal: Journal;
+}
