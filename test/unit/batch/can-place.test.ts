@@ -76,6 +76,12 @@ for (const [present, creation, finalisation] of names) {
   });
 }
 
+test('what has the name at the end instead of ours is told', () => {
+  const found = (present: PlaceQuestion['present']) => canPlace(aQuestion({ present }), 'finalisation')[0]?.found;
+  assert.equal(found('absent'), 'no such instance');
+  assert.equal(found('foreign'), 'a foreign instance');
+});
+
 /** Network, then whether it fits as bridged, physical, managed: of a NIC, and of the migration network. */
 const types: readonly (readonly [network: string, nic: string, migration: string])[] = [
   ['lan', 'yyy', 'yyy'],

@@ -87,6 +87,20 @@ test('a source that was off, or is on again, is not touched', () => {
   }
 });
 
+test('a committed entry whose source was off stops its target all the same', () => {
+  for (const [status, stage, steps] of cancels.filter((row) => row[2].includes('powerOnSource'))) {
+    const entry = anEntry(status, stage, { source_power: { initial_running: false } });
+    assert.deepEqual(
+      cleanUpPlan(entry, { cleanup: false }),
+      steps.filter((step) => step !== 'powerOnSource'),
+    );
+  }
+});
+
+test('batch/S29 an error keeps the target for inspection, stopped', () => {
+  assert.deepEqual(errorPlan(anEntry('Worker tasks complete', 'complete')), back);
+});
+
 const back = ['stopCopy', 'releaseSlots', 'stopTarget', 'powerOnSource', 'removeSnapshot'] as const;
 const adapted: Entry['target'] = { ...copied, adapted: true };
 
@@ -158,7 +172,7 @@ test('batch/S45 a reset leaves what is finished, deletes what is not, and withou
   for (const force of [false, true]) {
     assert.deepEqual(resetPlan(anEntry('Finished', 'complete', configured), { force }), []);
     assert.ok(resetPlan(anEntry('Idle', 'final'), { force }).includes('deleteTarget'));
-    assert.ok(resetPlan(anEntry('Canceled'), { force }).includes('deleteTarget'));
+    assert.deepEqual(resetPlan(anEntry('Canceled'), { force }), ['releaseSlots', 'stopTarget', 'deleteTarget']);
     assert.equal(resetPlan(anEntry('Error', 'complete', configured), { force }).includes('deleteTarget'), force);
   }
 });

@@ -384,6 +384,16 @@ test('batch/S42 whether the target runs at the end does not change with the plac
   assert.ok(verdict.verdict === 'clean' && verdict.placement.running);
 });
 
+test('a copy that is stale says whether that is known', () => {
+  const warning = (changedSinceFinal: 'some' | 'unknown'): string => {
+    const verdict = finalCheck(aLook({ changedSinceFinal }));
+    assert.ok(verdict.verdict === 'stale');
+    return verdict.warnings.join();
+  };
+  assert.match(warning('some'), /has written data/);
+  assert.match(warning('unknown'), /can't be told/);
+});
+
 test('a clean check without force has no warnings', () => {
   const verdict = finalCheck(aLook());
   assert.ok(verdict.verdict === 'clean');

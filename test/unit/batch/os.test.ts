@@ -125,8 +125,14 @@ test('whatever a guest is called, the answer fits its own rules', () => {
   );
 });
 
+test('the distributions are those of the specification', () => {
+  const words = 'alma arch debian ubuntu oracle centos rhel suse rocky amazon fedora freebsd other';
+  assert.deepEqual([...distributions].sort(), words.split(' ').sort());
+});
+
 test('versions and distributions of other systems are told apart', () => {
   assert.ok(!isVersionOf(facts('windows', 'other', '2019')));
+  assert.ok(isVersionOf(facts('windows', 'other', 'Server 2019')));
   assert.ok(!isVersionOf(facts('linux', 'ubuntu', '22')));
   assert.ok(!isVersionOf(facts('linux', 'debian', '12.1')));
   assert.ok(isVersionOf(facts('linux', 'debian', '12')));

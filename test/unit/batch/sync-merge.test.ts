@@ -97,6 +97,12 @@ test('an entry that has begun is read anew by its own final checks only, however
   }
 });
 
+test('what may be updated is told apart by why', () => {
+  assert.equal(syncRights([]).why, 'it is in no batch');
+  assert.match(syncRights([inBatch('Defined')]).why, /none of its batches/);
+  assert.match(syncRights([inBatch('Running', true)]).why, /b1/);
+});
+
 test('what the source says is followed', () => {
   const fresh = aVm({
     location: '/dc1/vm/moved/web-03',
