@@ -1,4 +1,8 @@
 import type { Client } from '@temporalio/client';
+import { createBatchSpecs } from './batch/batch-specs.ts';
+import type { BatchDeps } from './batch/deps.ts';
+import { createBatchActivities, createBatchTransfers } from './batch/index.ts';
+import { createInventories } from './batch/inventories.ts';
 import type { ControlActivities, TransferActivities, WaitActivities } from '../workflows/contracts/activities.ts';
 import type { Config } from './config.ts';
 import type { ErrorTranslator } from './failures.ts';
@@ -22,10 +26,14 @@ import { validateTemplateSwap, validateTemplateSwapFleet } from './template/vali
 import { createVerifyProd } from './template/verify-prod.ts';
 import { toClusterOperationError } from './kubernetes/operation-error.ts';
 import type { Cluster } from './kubernetes/port.ts';
+import { toTargetOperationError } from './incus/operation-error.ts';
+import type { Targets } from './incus/targets.ts';
 import { toRegistryOperationError } from './registry/operation-error.ts';
 import type { Registries } from './registry/registries.ts';
 import { noCluster, type VmopDeps } from './vmop/deps.ts';
 import { createVmopActivities, createVmopWaits } from './vmop/index.ts';
+import { createSource } from './vsphere/source.ts';
+import type { Source } from './vsphere/source-port.ts';
 import { toVSphereOperationError } from './vsphere/operation-error.ts';
 import type { VSphere } from './vsphere/port.ts';
 
@@ -36,6 +44,8 @@ export interface ActivityDeps {
   /** Absent: no `cluster` in `vmflow.yaml`. */
   readonly cluster?: Cluster;
   readonly registries: Registries;
+  /** Where batches of VMs are migrated to. */
+  readonly targets: Targets;
   /** For activities that end or look at other workflows. */
   readonly temporal: Client;
   readonly log: Log;
@@ -48,6 +58,7 @@ export const errorTranslators: readonly ErrorTranslator[] = [
   toVSphereOperationError,
   toClusterOperationError,
   toRegistryOperationError,
+  toTargetOperationError,
   toSourceOperationError,
 ];
 
@@ -77,6 +88,7 @@ export function createControlActivities(deps: ActivityDeps): ControlActivities {
     ...(deps.cluster === undefined ? nothingToKeepUp : {}),
     ...createHibernateActivities(hibernateDeps(deps)),
     ...createHibernationRequest(clusterOf(deps)),
+    ...createBatchActivities(batchDeps(deps)),
     ...createLookup(deps, deps.identity),
   };
 }
@@ -96,7 +108,22 @@ export function createTransferActivities(deps: ActivityDeps): TransferActivities
   return {
     ensureSource: createEnsureSource(template),
     importToTemp: createImportToTemp(template),
+    ...createBatchTransfers(batchDeps(deps)),
     ...createLookupOva(deps.config, deps.log),
+  };
+}
+
+function batchDeps({ config, vsphere, targets, temporal, log, liveness }: ActivityDeps): BatchDeps {
+  const source = async (name: string): Promise<Source> => createSource(vsphere, await config.vcenter(name));
+  return {
+    config,
+    source,
+    target: async (name) => targets.of(await config.target(name)),
+    temporal,
+    specs: createBatchSpecs(temporal),
+    inventories: createInventories(source),
+    log,
+    ...(liveness === undefined ? {} : { liveness }),
   };
 }
 

@@ -19,6 +19,7 @@ import {
 } from '../activities/index.ts';
 import { loadConfig, secretFileWarnings } from '../activities/config.ts';
 import { createCluster } from '../activities/kubernetes/client-node-adapter.ts';
+import { createTargets } from '../activities/incus/targets.ts';
 import { createRegistries } from '../activities/registry/registries.ts';
 import { createVSphere } from '../activities/vsphere/vsphere-adapter.ts';
 import { transferQueueOf, waitQueueOf } from '../workflows/contracts/task-queues.ts';
@@ -59,12 +60,14 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
   const vsphere = createVSphere({ allowInsecureTls: settings.allowInsecureTls, log });
   const cluster = config.file.cluster === undefined ? undefined : createCluster({ ...config.file.cluster, log });
   const registries = createRegistries({ allowInsecureTls: settings.allowInsecureTls });
+  const targets = createTargets({ allowInsecureTls: settings.allowInsecureTls });
   const liveness = new ConnectionLiveness(connection);
   const deps: ActivityDeps = {
     config,
     vsphere,
     ...(cluster === undefined ? {} : { cluster }),
     registries,
+    targets,
     temporal: new Client({ connection, namespace: namespace ?? 'vmflow' }),
     liveness,
     identity: { buildId: settings.buildId, sdk: sdkVersion },
@@ -90,6 +93,7 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
     await vsphere.close();
     await cluster?.close();
     await registries.close();
+    await targets.close();
     await connection.close();
   }
 }
@@ -142,7 +146,7 @@ async function optionsOf(
       taskQueue: transferQueueOf(settings.taskQueue),
       activities: createTransferActivities(deps),
       // Bandwidth is neither CPU nor memory: a fixed number.
-      maxConcurrentActivityTaskExecutions: deps.config.file.limits.uploads,
+      maxConcurrentActivityTaskExecutions: deps.config.file.limits.uploads + deps.config.file.batches.diskCopies,
     };
   }
   return {

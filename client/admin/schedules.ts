@@ -4,11 +4,16 @@ import type { SetupItem } from './setup-item.ts';
 /** A sweep that was missed is made up for by the next one. */
 const catchupMs = 60_000;
 
-/** What runs by itself: the sweep finds operations that lost their workflow, the collection deletes finished ones. */
+/**
+ * What runs by itself: the sweep finds operations that lost their workflow, the collection deletes finished ones, the sources of
+ * batches are read.
+ */
 export function wantedSchedules(taskQueue: string): readonly ScheduleView[] {
   const common = { taskQueue, overlap: 'SKIP', catchupMs } as const;
   return [
     { id: 'vmop-sweep', workflowId: 'vmop-sweep', workflowType: 'vmopSweep', rhythm: { everyMs: 30_000 }, ...common },
+    // Which source is due says the workers' configuration.
+    { id: 'sync-sources', workflowId: 'sync-sources', workflowType: 'syncAll', rhythm: { everyMs: 60_000 }, ...common },
     {
       ...{ id: 'vmop-gc', workflowId: 'vmop-gc', workflowType: 'vmopGc', ...common },
       rhythm: { dailyAt: { hour: 0, minute: 0 } },

@@ -1,5 +1,14 @@
 import type { MoRef, Observation } from '../domain/template/observation.ts';
 import type { SwapNames } from '../domain/template/names.ts';
+import type {
+  BatchActivities,
+  CopyPassActivities,
+  CopyTransferActivities,
+  EntryActivities,
+  OrphanActivities,
+  SlotsActivities,
+  SourceActivities,
+} from './batch-activities.ts';
 import type { LookupAnswer, LookupRequest } from './lookup.ts';
 import type { HibernationLook } from '../domain/hibernate/hibernation.ts';
 import type { DrainCandidate } from '../domain/hibernate/drain.ts';
@@ -344,11 +353,19 @@ export type ControlActivities = TemplateActivities &
   HibernationActivities &
   DrainActivities &
   HibernationRequestActivities &
+  BatchActivities &
+  EntryActivities &
+  CopyPassActivities &
+  SourceActivities &
+  OrphanActivities &
+  SlotsActivities &
   LookupActivities;
 /** Everything a control worker registers for the waiting queue. */
 export type WaitActivities = VmopWaits & HibernateWaits & HibernationRequestWaits;
 /** Everything a transfer worker registers. */
-export type TransferActivities = TemplateTransferActivities & Pick<OvaLookupActivities, 'lookupOva'>;
+export type TransferActivities = TemplateTransferActivities &
+  CopyTransferActivities &
+  Pick<OvaLookupActivities, 'lookupOva'>;
 
 export interface OvaLookupActivities {
   /** Digest, size and version of an OVA as a transfer worker sees it. */

@@ -1,4 +1,5 @@
 import type { Entry } from '../domain/batch/entry.ts';
+import type { OrphanOrder } from './batch-lookup.ts';
 import type { SlotPriority } from '../domain/batch/slots.ts';
 import type { Baseline, BatchSpec, Finding, InstanceRecord, Placement } from '../domain/batch/records.ts';
 import type {
@@ -214,6 +215,24 @@ export interface CopyTransferActivities {
 export interface SourceActivities {
   /** Reads the source, tells the entries that may be updated; answers counts and warnings. Heartbeats. */
   syncSource(source: string): Promise<SyncResult>;
+  /** Has those sources read whose last reading is older than the configuration wants; none while there is no batch. Heartbeats. */
+  syncDueSources(): Promise<{ readonly synced: readonly string[] }>;
+}
+
+/** What is known of an instance that has marks of an entry, and no entry. */
+export interface OrphanLook {
+  readonly scope: EntryScope;
+  readonly member: Member;
+  /** Of the batch of its marks. */
+  readonly shardId: string;
+  /** Its source ran when its entry began. */
+  readonly ran: boolean;
+}
+
+/** Calls about instances whose entry is lost, on the control queue. */
+export interface OrphanActivities {
+  /** Undefined: it is gone, or has other marks. Fails with `Refused` while its entry is there. */
+  lookAtOrphan(order: OrphanOrder): Promise<OrphanLook | undefined>;
 }
 
 /** Calls of the slots, on the control queue. */

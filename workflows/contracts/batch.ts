@@ -101,6 +101,8 @@ export interface BatchView extends OperationStatus {
   readonly shards: number;
   /** Ready to be committed, and why not yet. */
   readonly ready: number;
+  /** When all will be done, from measured rates; absent: not enough was seen yet. Without `latest`: no end in sight. */
+  readonly eta?: { readonly earliest?: string; readonly latest?: string };
 }
 
 /** Answer of the query `spec` of a batch. */

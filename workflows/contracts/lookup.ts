@@ -1,3 +1,4 @@
+import type { BatchLookupAnswer, BatchLookupRequest } from './batch-lookup.ts';
 import type { ClusterLookupAnswer, ClusterLookupRequest } from './cluster-lookup.ts';
 import type { Placement } from './template.ts';
 
@@ -17,6 +18,7 @@ export type LookupRequest =
   /** Reads the OVA on a transfer worker. A path or an http(s) URL. */
   | { readonly what: 'ova'; readonly location: string; readonly headersRef?: string }
   | { readonly what: 'worker' }
+  | BatchLookupRequest
   | ClusterLookupRequest;
 
 /** One far side of `vmflow.yaml`, without secrets. */
@@ -69,4 +71,5 @@ export type LookupAnswer =
       readonly node: string;
       readonly checks: readonly Check[];
     }
+  | BatchLookupAnswer
   | ClusterLookupAnswer;

@@ -18,6 +18,12 @@ const questions: Readonly<Record<LookupRequest['what'], Rules>> = {
   set: { namespace: isLine, name: isLine },
   node: { name: isLine },
   nodes: {},
+  'batch-plan': { spec: object({ name: isLine }) },
+  sources: {},
+  'source-vms': { source: isLine, filter: optional(isText), after: optional(isText) },
+  targets: {},
+  orphans: {},
+  placement: { batch: isLine, uuid: isLine },
   named: { name: isLine, namespace: optional(isLine), kinds: (value) => Array.isArray(value) && value.every(isLine) },
 };
 

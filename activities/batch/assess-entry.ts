@@ -1,0 +1,166 @@
+import type { Assessment, EntryActivities, EntryScope } from '../../workflows/contracts/batch-activities.ts';
+import { baselineOf } from '../../workflows/domain/batch/baseline.ts';
+import { canPlace } from '../../workflows/domain/batch/can-place.ts';
+import { effectiveName } from '../../workflows/domain/batch/effective.ts';
+import { exclusionReason } from '../../workflows/domain/batch/exclusion.ts';
+import { movesIn } from '../../workflows/domain/batch/placement-moves.ts';
+import type {
+  BatchSpec,
+  InstanceRecord,
+  NetworkRecord,
+  Placement,
+  TargetFacts,
+} from '../../workflows/domain/batch/records.ts';
+import { toOperationError } from '../failures.ts';
+import { toTargetOperationError } from '../incus/operation-error.ts';
+import type { BatchDeps } from './deps.ts';
+import { onSource } from './entry-source.ts';
+import { constraintOf, overridesOf, placedBy } from './judge.ts';
+import { verified } from './verified.ts';
+
+/** M1 and what a retry begins with. */
+export function createAssess(deps: BatchDeps): Pick<EntryActivities, 'assessEntry' | 'replanEntry'> {
+  return {
+    async assessEntry({ scope, entry }) {
+      const { spec } = await deps.specs.of(scope.batch);
+      const record = await verified(deps, scope.source, entry.record);
+      const networks = await networksOf(deps, scope.source, record);
+      const isReplaced = spec.config.rerun_scriptlets || entry.placement === undefined;
+      const placed = isReplaced
+        ? await placedBy({ spec, instance: record, networks }, entry.source_power.initial_running)
+        : { placement: entry.placement };
+      return await assessed(deps, {
+        spec,
+        scope,
+        record,
+        networks,
+        placed,
+        baseline: isReplaced ? undefined : entry.baseline,
+      });
+    },
+    async replanEntry({ scope, entry }) {
+      const { spec } = await deps.specs.of(scope.batch, true);
+      const seen = await onSource(deps, scope.source, (port, options) => port.fetch(scope.vm, options));
+      const record = await verified(deps, scope.source, seen === undefined ? entry.record : seen.instance);
+      const networks = seen?.networks ?? [];
+      const placed = await placedBy({ spec, instance: record, networks }, record.running);
+      const assessment = await assessed(deps, { spec, scope, record, networks, placed, baseline: undefined });
+      const keepsTarget =
+        isSame(entry, assessment) && !entry.target.adapted && !entry.target.started && !entry.target.configured;
+      const gone = {
+        code: 'SOURCE_VM_GONE',
+        message: `source ${scope.source} has no VM ${scope.vm} any more: bring it back`,
+      };
+      return { ...assessment, ...(seen === undefined ? { blocked: gone } : {}), keepsTarget };
+    },
+  };
+}
+
+type Replanned = Parameters<EntryActivities['replanEntry']>[0]['entry'];
+
+/** What is at the target is still what would be made: same place, same disks, same name. */
+function isSame({ placement, baseline }: Replanned, next: Assessment): boolean {
+  if (placement === undefined || next.placement === undefined) return false;
+  const disks = JSON.stringify(baseline.disks) === JSON.stringify(next.baseline.disks);
+  return disks && baseline.name === next.baseline.name && movesIn(placement, next.placement).length === 0;
+}
+
+interface Question {
+  readonly spec: BatchSpec;
+  readonly scope: EntryScope;
+  readonly record: InstanceRecord;
+  readonly networks: readonly NetworkRecord[];
+  readonly placed: { readonly placement: Placement } | { readonly problem: string };
+  /** Absent: it was placed anew. */
+  readonly baseline: Assessment['baseline'] | undefined;
+}
+
+async function assessed(deps: BatchDeps, question: Question): Promise<Assessment> {
+  const { spec, record, networks, placed, scope } = question;
+  const overrides = overridesOf(spec, record.uuid);
+  const constraint = constraintOf({ spec, instance: record, networks });
+  const base: Assessment = {
+    record,
+    name: effectiveName(record, overrides),
+    baseline: question.baseline ?? baselineOf(record, overrides),
+    ...(constraint === undefined ? {} : { constraint: constraint.name }),
+    minBootMs: constraint?.min_instance_boot_time ?? 0,
+  };
+  const exclusion = exclusionReason(record, overrides, spec.config.instance_restriction_overrides);
+  if (exclusion !== undefined)
+    return { ...base, ...placementIn(placed), blocked: { code: exclusion.reason, message: exclusion.text } };
+  if ('problem' in placed) return { ...base, blocked: { code: 'PLACEMENT_FAILED', message: placed.problem } };
+  const { placement } = placed;
+  const blocked = await placeObstacle(deps, spec, { ...scope, name: base.name }, record, placement);
+  return { ...base, placement, ...(blocked === undefined ? {} : { blocked }) };
+}
+
+function placementIn(placed: Question['placed']): { placement?: Placement } {
+  return 'placement' in placed ? { placement: placed.placement } : {};
+}
+
+/** A target that can't be reached blocks what is placed on it, nothing else. */
+async function placeObstacle(
+  deps: BatchDeps,
+  spec: BatchSpec,
+  scope: EntryScope,
+  record: InstanceRecord,
+  placement: Placement,
+): Promise<Assessment['blocked']> {
+  try {
+    const look = await lookAtTarget(deps, scope, placement);
+    const migrationNetwork = migrationNetworkOf(spec, placement);
+    const [finding] = canPlace(
+      {
+        placement,
+        instanceName: scope.name,
+        nics: record.nics,
+        ...look,
+        ...(migrationNetwork === undefined ? {} : { migrationNetwork }),
+      },
+      'creation',
+    );
+    return finding === undefined ? undefined : { code: finding.code, message: `${finding.code}: ${finding.message}` };
+  } catch (err) {
+    const known = toTargetOperationError(err);
+    if (known === undefined) throw err;
+    const { message, code } = toOperationError(known, []);
+    return { code, message };
+  }
+}
+
+export function migrationNetworkOf(
+  spec: BatchSpec,
+  placement: Placement,
+): BatchSpec['defaults']['migration_network'][number] | undefined {
+  return spec.defaults.migration_network.find(
+    (one) => one.target === placement.target_name && one.target_project === placement.target_project,
+  );
+}
+
+export interface TargetLook {
+  /** Absent: there is no such target in the configuration any more. */
+  readonly facts: TargetFacts | undefined;
+  readonly present: 'absent' | 'ours' | 'foreign';
+}
+
+/** Facts of the place, read now, and what has the name of the instance there. */
+export async function lookAtTarget(deps: BatchDeps, scope: EntryScope, placement: Placement): Promise<TargetLook> {
+  if (deps.config.file.targets[placement.target_name] === undefined) return { facts: undefined, present: 'absent' };
+  const target = await deps.target(placement.target_name);
+  const facts = await target.facts(placement.target_project);
+  if (!facts.project_exists || !facts.instances.includes(scope.name)) return { facts, present: 'absent' };
+  const found = await target.find(placement.target_project, scope.name);
+  if (found === undefined) return { facts, present: 'absent' };
+  return { facts, present: found.marks?.uuid === scope.uuid ? 'ours' : 'foreign' };
+}
+
+/** The networks of its NICs, as far as the inventory knows them. */
+async function networksOf(
+  { inventories }: BatchDeps,
+  source: string,
+  { nics }: InstanceRecord,
+): Promise<NetworkRecord[]> {
+  const { networks } = await inventories.of(source);
+  return nics.flatMap(({ uuid }) => networks.get(uuid) ?? []);
+}

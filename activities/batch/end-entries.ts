@@ -1,0 +1,58 @@
+import { Context } from '@temporalio/activity';
+import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
+import pLimit from 'p-limit';
+import type { BatchActivities } from '../../workflows/contracts/batch-activities.ts';
+import type { MigrationView } from '../../workflows/contracts/batch.ts';
+import { migrationId } from '../../workflows/contracts/ids.ts';
+import { messages } from '../../workflows/contracts/messages.ts';
+import { whileBeating } from '../heartbeat.ts';
+import type { BatchDeps } from './deps.ts';
+
+/** Calls to Temporal at once. */
+const atOnce = 10;
+
+/** Ends entries: cancelled, with or without what they made, then forgotten. One that can't be yet is waited for. */
+export function createEndEntries({ temporal }: BatchDeps): BatchActivities['endEntries'] {
+  return async ({ batch, uuids, by, cleanup }) => {
+    const warnings: string[] = [];
+    const limit = pLimit(atOnce);
+    const { cancellationSignal } = Context.current();
+    const end = async (uuid: string): Promise<void> => {
+      const handle = temporal.workflow.getHandle(migrationId(uuid));
+      const order = async (name: string, what: object): Promise<void> => {
+        await handle.executeUpdate<string, [object]>(name, { args: [what] });
+      };
+      try {
+        for (;;) {
+          cancellationSignal.throwIfAborted();
+          const view = await handle.query<MigrationView>(messages.status);
+          if (view.batch !== batch) return;
+          const isOver = view.status === 'Finished' || view.status === 'Canceled';
+          if (!isOver) await order(messages.cancel, { ...by, cleanup });
+          else if (await isForgotten(() => order(messages.delete, by))) {
+            if (view.message.includes('is not at the source')) warnings.push(`${view.vm}: ${view.message}`);
+            return;
+          } else await new Promise((resolve) => setTimeout(resolve, 1_000));
+        }
+      } catch (err) {
+        if (!(err instanceof WorkflowNotFoundError)) throw err;
+      }
+    };
+    await whileBeating(
+      () => ({}),
+      () => Promise.all(uuids.map((uuid) => limit(() => end(uuid)))),
+    );
+    return { warnings };
+  };
+}
+
+/** Refused while something of it is being cleaned up. */
+async function isForgotten(forget: () => Promise<void>): Promise<boolean> {
+  try {
+    await forget();
+    return true;
+  } catch (err) {
+    if (err instanceof WorkflowUpdateFailedError) return false;
+    throw err;
+  }
+}

@@ -1,0 +1,89 @@
+import { Context } from '@temporalio/activity';
+import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import pLimit from 'p-limit';
+import type { BatchActivities } from '../../workflows/contracts/batch-activities.ts';
+import type { MigrationInput, MigrationView, Member, StartOutcome } from '../../workflows/contracts/batch.ts';
+import { searchKeys } from '../../workflows/contracts/attributes.ts';
+import { migrationId } from '../../workflows/contracts/ids.ts';
+import { messages } from '../../workflows/contracts/messages.ts';
+import { whileBeating } from '../heartbeat.ts';
+import type { BatchDeps } from './deps.ts';
+import { settingsOf } from './entry-settings.ts';
+import { firstEntry } from './first-entry.ts';
+import { asShown } from './phase.ts';
+
+/** Members that are read and started at once. */
+const atOnce = 10;
+
+/** M0 of these members, then a workflow for each. A repeated try finds those that it has started before. */
+export function createStartEntries(deps: BatchDeps): BatchActivities['startEntries'] {
+  return async ({ batch, shardId, members }) => {
+    const { spec, status } = await deps.specs.of(batch, true);
+    const settings = settingsOf(spec, deps.config);
+    const { taskQueue } = Context.current().info;
+    const limit = pLimit(atOnce);
+    const startOne = async (member: Member): Promise<StartOutcome> => {
+      const open = await openEntry(deps, member.uuid);
+      if (open !== undefined) return await taken(deps, batch, member, open);
+      const source = await deps.source(member.source);
+      const seen = await source.fetch(member.vm);
+      if (seen === undefined)
+        return { uuid: member.uuid, outcome: 'skipped', why: `source ${member.source} has no such VM any more` };
+      const entry = await firstEntry({ deps, spec, ...seen });
+      const input: MigrationInput = { entry, shardId, settings, paused: status === 'Stopped' };
+      try {
+        await deps.temporal.workflow.start('migration', {
+          workflowId: migrationId(member.uuid),
+          taskQueue,
+          args: [input],
+          workflowIdConflictPolicy: 'FAIL',
+          staticSummary: `${entry.baseline.name} → ${entry.placement?.target_name ?? spec.defaults.placement.target} (batch ${batch})`,
+          memo: { batch, name: entry.baseline.name },
+          typedSearchAttributes: [
+            { key: searchKeys.kind, value: 'migration' },
+            { key: searchKeys.batch, value: batch },
+            { key: searchKeys.vm, value: entry.baseline.name },
+            { key: searchKeys.status, value: entry.status },
+            { key: searchKeys.source, value: member.source },
+          ],
+        });
+      } catch (err) {
+        if (!(err instanceof WorkflowExecutionAlreadyStartedError)) throw err;
+        const view = await openEntry(deps, member.uuid);
+        if (view !== undefined) return await taken(deps, batch, member, view);
+        throw err;
+      }
+      return { uuid: member.uuid, outcome: 'queued', phase: asShown(entry.status) };
+    };
+    return await whileBeating(
+      () => ({}),
+      () => Promise.all(members.map((member) => limit(() => startOne(member)))),
+    );
+  };
+}
+
+/** Somebody has it already: this batch, which takes it up again, or another one. */
+async function taken(
+  deps: BatchDeps,
+  batch: string,
+  { uuid, name }: Member,
+  view: MigrationView,
+): Promise<StartOutcome> {
+  if (view.batch !== batch) {
+    deps.log.warn('member skipped: it is in another batch', { batch, uuid, name, other: view.batch });
+    return { uuid, outcome: 'skipped', why: `batch ${view.batch} has it (${view.status})` };
+  }
+  await deps.temporal.workflow.getHandle(migrationId(uuid)).signal(messages.reportNews);
+  return { uuid, outcome: 'adopted', phase: asShown(view.entryStatus) };
+}
+
+async function openEntry({ temporal }: BatchDeps, uuid: string): Promise<MigrationView | undefined> {
+  const handle = temporal.workflow.getHandle(migrationId(uuid));
+  try {
+    if ((await handle.describe()).status.name !== 'RUNNING') return undefined;
+    return await handle.query<MigrationView>(messages.status);
+  } catch (err) {
+    if (err instanceof WorkflowNotFoundError) return undefined;
+    throw err;
+  }
+}

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { BatchRig } from '../../support/batch-rig.ts';
+
+describe('a batch without windows', () => {
+  let rig: BatchRig;
+  before(async () => (rig = await BatchRig.start()));
+  after(() => rig.stop());
+
+  test('batch/S17: from Waiting to Finished in one go; the bytes at the target are the source’s, source off, target on', async () => {
+    const batch = await rig.batch();
+    const vm = await batch.vm('web');
+    assert.equal((await batch.apply()).members, 1);
+    const started = await batch.start();
+    assert.equal(started.queued, 1);
+    await vm.becomes('Finished');
+    await vm.assertSameDisks();
+    assert.equal(await vm.power(), 'poweredOff');
+    assert.equal(rig.incus.instance('default', vm.name)?.status, 'Running');
+    const statuses = (await vm.timeline()).map(({ status }) => status);
+    assert.deepEqual(statuses, [
+      'Waiting',
+      'Creating new VM',
+      'Idle',
+      'Performing background import tasks',
+      'Idle',
+      'Performing final import tasks',
+      'Idle',
+      'Performing post-import tasks',
+      'Worker tasks complete',
+      'Finished',
+    ]);
+    await batch.becomes('Finished');
+  });
+});
