@@ -6,7 +6,7 @@ export interface InventoryPage {
   readonly instances: readonly InstanceRecord[];
   readonly networks: readonly NetworkRecord[];
   readonly warnings: readonly { readonly type: string; readonly message: string }[];
-  /** VMs that are there and couldn't be read: never to be treated as missing. By `source_specific_id`. */
+  /** VMs that are there and not among the instances, for whatever reason: never to be treated as missing. By `source_specific_id`. */
   readonly unread: readonly string[];
 }
 
@@ -73,16 +73,19 @@ export interface Source {
     since: string,
     options?: SourceCallOptions,
   ): Promise<readonly { readonly start: number; readonly length: number }[] | undefined>;
-  /** Bytes of the disk's flat file; only consistent while the VM is off or they belong to a snapshot. */
+  /**
+   * Bytes of the disk's flat file; only consistent while the VM is off or they belong to a snapshot. `vm` tells the datacenter,
+   * which is needed where several have a datastore of that name.
+   */
   readRange(
-    disk: { readonly name: string },
+    disk: { readonly name: string; readonly vm?: string },
     start: number,
     length: number,
     options?: SourceCallOptions,
   ): Promise<Uint8Array>;
-  /** Whether the change tracking file lies beside each disk; `undefined` = can't be told now. */
+  /** Whether the change tracking file lies beside each disk; `undefined` = can't be told now. `vm` as in `readRange`. */
   verifyBackgroundImport(
     disks: readonly string[],
-    options?: SourceCallOptions,
+    options?: SourceCallOptions & { readonly vm?: string },
   ): Promise<Readonly<Record<string, boolean | undefined>>>;
 }

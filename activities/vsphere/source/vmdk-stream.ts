@@ -1,0 +1,113 @@
+import { promisify } from 'node:util';
+import { inflate } from 'node:zlib';
+
+import { VSphereError } from '../faults.ts';
+import type { ByteReader } from './byte-reader.ts';
+import { grainsInFront } from './vmdk-tables.ts';
+import type { VmdkHeader } from './vmdk-header.ts';
+import { parseVmdkHeader, sector, vmdkError } from './vmdk-header.ts';
+
+const inflateAsync = promisify<Buffer, { maxOutputLength: number }, Buffer>(inflate);
+
+/** Start sector (8) and compressed size (4) in front of a grain; with size 0 and a type (4) in front of metadata. */
+const markerBytes = 12;
+const markers = { endOfStream: 0, grainTable: 1, grainDirectory: 2, footer: 3 } as const;
+
+export interface Grain {
+  readonly start: number;
+  readonly data: Uint8Array;
+}
+
+/**
+ * The data of a stream-optimised VMDK in ascending order; what is left out reads as zeros. `first` is the file's first sector, which
+ * `reader` has given away already. Both layouts are read: VMware's, written in one forward pass with markers, footer and end of
+ * stream, and qemu's with the tables in front and nothing at the end. A stream that ended early is `TRANSPORT`, everything
+ * else that doesn't fit `PROTOCOL`; memory is bounded by two grains.
+ */
+export async function* readVmdkStream(
+  first: Buffer,
+  reader: ByteReader,
+  capacity: number,
+): AsyncGenerator<Grain, void> {
+  const header = parseVmdkHeader(first);
+  if (header.capacity !== capacity) throw vmdkError(`it has ${header.capacity} bytes, the disk has ${capacity}`);
+  const { directoryAt, overhead } = header;
+  const expected = directoryAt === undefined ? undefined : await grainsInFront(reader, header, directoryAt);
+  if (!(await reader.skip(overhead * sector - reader.position))) throw truncated(reader);
+  let seen = 0;
+  let end = 0;
+  for (;;) {
+    // Without an end of stream the last grain is told by the number of grains; nothing need fill its last sector.
+    if (seen === expected) return;
+    await exactly(reader, (sector - (reader.position % sector)) % sector);
+    const marker = await exactly(reader, markerBytes);
+    const size = marker.readUInt32LE(8);
+    if (size === 0) {
+      if (await passMetadata(reader, marker, header)) break;
+      continue;
+    }
+    const grain = await readGrain(reader, marker, size, header);
+    if (grain.start < end) throw vmdkError(`its grain at ${grain.start} comes after ${end}`);
+    end = grain.start + grain.data.length;
+    seen += 1;
+    yield grain;
+  }
+  if (expected !== undefined) throw vmdkError(`it has ${seen} of the ${expected} grains that its tables name`);
+}
+
+/** True: the stream is over. */
+async function passMetadata(reader: ByteReader, marker: Buffer, header: VmdkHeader): Promise<boolean> {
+  const rest = await exactly(reader, sector - markerBytes);
+  const type = rest.readUInt32LE(0);
+  const length = marker.readBigUInt64LE(0);
+  if (type === markers.endOfStream) {
+    if (length !== 0n) throw vmdkError('its end of stream has a length');
+    return true;
+  }
+  if (type !== markers.grainTable && type !== markers.grainDirectory && type !== markers.footer)
+    throw vmdkError(`its metadata of type ${type} is unknown`);
+  if (length > BigInt(Number.MAX_SAFE_INTEGER / sector))
+    throw vmdkError(`its metadata of ${length} sectors is too large`);
+  if (type === markers.footer) {
+    const footer = parseVmdkHeader(await exactly(reader, sector));
+    if (footer.capacity !== header.capacity) throw vmdkError('its footer tells another capacity than its header');
+    return false;
+  }
+  if (!(await reader.skip(Number(length) * sector))) throw truncated(reader);
+  return false;
+}
+
+async function readGrain(reader: ByteReader, marker: Buffer, size: number, header: VmdkHeader): Promise<Grain> {
+  const { capacity, grainSize } = header;
+  const start = Number(marker.readBigUInt64LE(0)) * sector;
+  if (start % grainSize !== 0 || start >= capacity)
+    throw vmdkError(`it has a grain at ${start}, which none can begin at`);
+  // Compression can add a little to what it can't compress.
+  if (size > grainSize * 2) throw vmdkError(`its grain at ${start} has ${size} compressed bytes`);
+  const data = await inflateGrain(await exactly(reader, size), start, grainSize);
+  const length = Math.min(grainSize, capacity - start);
+  if (data.length !== grainSize && data.length !== length)
+    throw vmdkError(`its grain at ${start} has ${data.length} bytes instead of ${grainSize}`);
+  return { start, data: data.subarray(0, length) };
+}
+
+async function inflateGrain(compressed: Buffer, start: number, grainSize: number): Promise<Buffer> {
+  try {
+    return await inflateAsync(compressed, { maxOutputLength: grainSize });
+  } catch (error) {
+    throw vmdkError(
+      `its grain at ${start} can't be decompressed (${error instanceof Error ? error.message : String(error)})`,
+    );
+  }
+}
+
+async function exactly(reader: ByteReader, count: number): Promise<Buffer> {
+  const bytes = await reader.upTo(count);
+  if (bytes.length < count) throw truncated(reader);
+  return bytes;
+}
+
+function truncated(reader: ByteReader): VSphereError {
+  const message = `The exported disk ended after ${reader.position} bytes, before it was complete: the copy starts again.`;
+  return new VSphereError('TRANSPORT', message, { kind: 'http', method: 'GET of an exported disk', message });
+}
