@@ -5,6 +5,7 @@ import { access, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { fetchJars, javaVersion } from './jars.ts';
 import { withLock } from './lock.ts';
 import type { Tool } from './tools.ts';
 
@@ -13,8 +14,8 @@ const toolsDir = join(import.meta.dirname, 'tools');
 const projectBin = join(import.meta.dirname, '../../node_modules/.bin');
 
 /**
- * Path of the tool's binary: from its environment variable, else the PATH, else the cache, else built with Go (which says on
- * stderr what it does and how long that takes).
+ * Path of the tool's binary: from its environment variable, else the PATH, else the cache, else built with Go or fetched with
+ * Maven (which says on stderr what it does and how long that takes).
  */
 export async function findTool(tool: Tool, env: NodeJS.ProcessEnv = process.env): Promise<string> {
   const named = env[tool.env];
@@ -34,11 +35,12 @@ async function findOnPath(tool: Tool, env: NodeJS.ProcessEnv): Promise<string | 
   return undefined;
 }
 
-/** Without Go a binary that any Go version built from these sources will do. */
+/** Without Go a binary that any Go version built from these sources will do. Without Java no Java program starts. */
 async function findInCache(tool: Tool, env: NodeJS.ProcessEnv): Promise<string | undefined> {
   const dir = cacheDir(env);
   const sources = await sourcesKey(tool);
-  const version = await goVersion(env);
+  const version = await languageVersion(tool, env);
+  if (tool.isJava === true && version === undefined) return undefined;
   const entries = version
     ? [`${sources}-${version}`]
     : (await readdir(dir).catch(() => [])).filter((entry) => entry.startsWith(`${sources}-`));
@@ -50,14 +52,14 @@ async function findInCache(tool: Tool, env: NodeJS.ProcessEnv): Promise<string |
 }
 
 async function buildIntoCache(tool: Tool, env: NodeJS.ProcessEnv): Promise<string> {
-  const version = await goVersion(env);
-  if (!version) throw new Error(missingGo(tool));
+  const version = await languageVersion(tool, env);
+  if (!version) throw new Error(tool.isJava === true ? missingJava(tool) : missingGo(tool));
   const dir = cacheDir(env);
   const key = `${await sourcesKey(tool)}-${version}`;
   const target = join(dir, key, tool.name);
   await mkdir(join(dir, key), { recursive: true });
   const build = async (): Promise<string> => {
-    if (!(await isExecutable(target))) await goBuild(tool, target, env);
+    if (!(await isExecutable(target))) await (tool.isJava === true ? javaBuild : goBuild)(tool, target, env);
     return target;
   };
   return withLock(join(dir, `${key}.lock`), build, () =>
@@ -74,9 +76,15 @@ export function cacheDir(env: NodeJS.ProcessEnv = process.env): string {
 export async function sourcesKey(tool: Tool, root: string = toolsDir): Promise<string> {
   const dir = join(root, tool.module);
   const hash = createHash('sha256').update(`${tool.package}\0${tool.ldflags ?? ''}\0`);
-  const files = (await readdir(dir)).filter((file) => /^go\.(mod|sum)$|\.go$/.test(file)).sort();
+  const files = (await readdir(dir))
+    .filter((file) => /^go\.(mod|sum)$|\.go$|^(pom\.xml|jars\.sha256|start\.sh)$/.test(file))
+    .sort();
   for (const file of files) hash.update(`${file}\0`).update(await readFile(join(dir, file)));
   return `${tool.name}-${hash.digest('hex').slice(0, 16)}`;
+}
+
+async function languageVersion(tool: Tool, env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  return tool.isJava === true ? javaVersion(env) : goVersion(env);
 }
 
 async function goVersion(env: NodeJS.ProcessEnv): Promise<string | undefined> {
@@ -111,6 +119,20 @@ async function goBuild(tool: Tool, target: string, env: NodeJS.ProcessEnv): Prom
   say(`Built ${tool.name} in ${Math.round((performance.now() - started) / 1000)} s.`);
 }
 
+async function javaBuild(tool: Tool, target: string, env: NodeJS.ProcessEnv): Promise<void> {
+  say(`Fetching ${tool.name} with Maven: ${tool.buildTakes} the first time, kept for later runs.`);
+  try {
+    await fetchJars(join(toolsDir, tool.module), target, env);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT')
+      throw new Error(missingJava(tool), { cause: error });
+    throw new Error(
+      `Maven couldn't fetch ${tool.name} as test/stack/tools/${tool.module}/pom.xml says: ${outputOf(error)} Set ${tool.env} to an executable that starts it to do without.`,
+      { cause: error },
+    );
+  }
+}
+
 function goArguments(tool: Tool, output: string): string[] {
   const flags = tool.ldflags ? ['-ldflags', tool.ldflags] : [];
   return ['build', '-trimpath', ...flags, '-o', output, tool.package];
@@ -119,6 +141,16 @@ function goArguments(tool: Tool, output: string): string[] {
 function missingGo(tool: Tool): string {
   const path = tool.onPath ? `, put ${tool.onPath} on the PATH` : '';
   return `${tool.name} is neither on this machine nor in the cache, and there is no Go to build it. Install Go 1.26 or newer${path}, or set ${tool.env} to a binary.`;
+}
+
+function missingJava({ name, env }: Tool): string {
+  return `${name} needs Java 17 or newer to run and Maven (mvn) to be fetched the first time; one of them is missing here. Install it, or set ${env} to an executable that starts it.`;
+}
+
+/** Maven says on stdout what is wrong. */
+function outputOf(error: unknown): string {
+  const text = error instanceof Error && 'stdout' in error ? String(error.stdout).trim() : '';
+  return text === '' ? stderrOf(error) : text.split('\n').slice(-20).join('\n');
 }
 
 function stderrOf(error: unknown): string {

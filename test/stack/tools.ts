@@ -9,6 +9,8 @@ export interface Tool {
   readonly module: string;
   /** Go package to build: `.` for a program of ours. */
   readonly package: string;
+  /** A Java program: its module has a pom.xml that says which jars to fetch, and a start.sh. */
+  readonly isJava?: boolean;
   readonly ldflags?: string;
   /** How long a first build usually takes on two cores, for the message. */
   readonly buildTakes: string;
@@ -70,5 +72,13 @@ export const tools = {
     package: 'github.com/distribution/distribution/v3/cmd/registry',
     ldflags: '-s -w -X github.com/distribution/distribution/v3/version.version=v3.1.2',
     buildTakes: 'about 2 minutes',
+  },
+  temporalTestServer: {
+    name: 'temporal-test-server',
+    env: 'VMFLOW_TEMPORAL_TEST_SERVER_BIN',
+    module: 'temporal-test-server',
+    package: '.',
+    isJava: true,
+    buildTakes: 'about 20 seconds',
   },
 } as const satisfies Record<string, Tool>;

@@ -88,4 +88,12 @@ describe('finding a tool', () => {
     const env = { PATH: join(dir, 'empty'), XDG_CACHE_HOME: join(dir, 'empty') };
     await assert.rejects(findTool(temporal, env), /no Go to build it.*Install Go 1\.26.*VMFLOW_TEMPORAL_BIN/);
   });
+
+  test('a Java program without Java: the error says what to install or set, also where it was fetched before', async () => {
+    const tool = tools.temporalTestServer;
+    const key = `${await sourcesKey(tool)}-java17`;
+    await executable('cache', 'vmflow', 'tools', key, tool.name);
+    const env = { PATH: join(dir, 'empty'), XDG_CACHE_HOME: join(dir, 'cache') };
+    await assert.rejects(findTool(tool, env), /Java 17 or newer.*Maven.*VMFLOW_TEMPORAL_TEST_SERVER_BIN/);
+  });
 });
