@@ -1,9 +1,9 @@
 /** What goes wrong with a request. */
 export type Effect =
-  /** Answered so without doing anything. `error` is the text of the server. */
-  | { readonly kind: 'status'; readonly status: number; readonly error?: string }
-  /** A page that isn't of the server, as proxies send them. Nothing is done. */
-  | { readonly kind: 'page'; readonly status: number }
+  /** Answered so without doing anything, or after it was done. `error` is the text of the server. */
+  | { readonly kind: 'status'; readonly status: number; readonly error?: string; readonly isDone?: boolean }
+  /** A page that isn't of the server, as proxies send them. Nothing is done, or it is all the same. */
+  | { readonly kind: 'page'; readonly status: number; readonly isDone?: boolean }
   /** Done late. */
   | { readonly kind: 'delay'; readonly ms: number }
   | { readonly kind: 'hold'; readonly until: Promise<unknown> }
@@ -13,6 +13,8 @@ export type Effect =
   | { readonly kind: 'drop'; readonly when: 'before' | 'after' }
   /** The operation that it begins ends so, and its effects are undone. */
   | { readonly kind: 'fail-operation'; readonly error: string }
+  /** The operation that it begins ends well, and nothing comes of it. */
+  | { readonly kind: 'no-effect' }
   | { readonly kind: 'slow-operation'; readonly ms: number }
   | { readonly kind: 'hold-operation'; readonly until: Promise<unknown> }
   /** Somebody else changes the object just before. */

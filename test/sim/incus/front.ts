@@ -29,6 +29,7 @@ export class Front {
 
   async request(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { path, query, method } = partsOf(request);
+    const isTrusted = this.#isTrusted(request.socket); // now: the client may hang up while it waits
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const text = Buffer.concat(chunks).toString('utf8');
@@ -42,36 +43,39 @@ export class Front {
     const effect = this.#faults.take(method, path);
     await before(effect);
     if (effect?.kind === 'drop' && effect.when === 'before') return void request.socket.destroy();
+    const instead = this.#instead(effect);
     const wire =
-      this.#instead(effect) ??
-      (await this.#wire(async () => {
-        if (path === '/1.0')
-          return { kind: 'sync', metadata: serverView(this.#server, this.#isTrusted(request.socket)) };
-        if (!this.#isTrusted(request.socket)) throw new Refusal(403, 'not authorized');
-        const found = findRoute(routes, method, path);
-        if (found === undefined) throw new Refusal(404, 'not found');
-        const { handle, params } = found;
-        const ifMatch = request.headers['if-match'];
-        const body = bodyOf(text);
-        const project = query['project'] ?? 'default';
-        return await handle({ server: this.#server, params, query, project, body, ifMatch, effect });
-      }));
+      instead?.isDone === false
+        ? instead.wire
+        : await this.#wire(async () => {
+            if (path === '/1.0') return { kind: 'sync', metadata: serverView(this.#server, isTrusted) };
+            if (!isTrusted) throw new Refusal(403, 'not authorized');
+            const found = findRoute(routes, method, path);
+            if (found === undefined) throw new Refusal(404, 'not found');
+            const { handle, params } = found;
+            const ifMatch = request.headers['if-match'];
+            const body = bodyOf(text);
+            const project = query['project'] ?? 'default';
+            return await handle({ server: this.#server, params, query, project, body, ifMatch, effect });
+          });
     if (effect?.kind === 'hold-answer') await effect.until;
     if (effect?.kind === 'drop') return void request.socket.destroy();
-    entry.status = wire.status;
-    sendWire(response, wire);
+    const sent = instead?.wire ?? wire;
+    entry.status = sent.status;
+    sendWire(response, sent);
   }
 
   async upgrade(request: IncomingMessage, socket: Duplex): Promise<void> {
     socket.on('error', () => undefined); // the client may leave at any time
     const { path, query, method } = partsOf(request);
     const entry = this.#server.journal.openRequest({ method, path, query, body: undefined, headers: shown(request) });
+    const isTrusted = this.#isTrusted(request.socket);
     const effect = this.#faults.take(method, path);
     await before(effect);
     if (effect?.kind === 'drop') return void socket.destroy();
-    const refusal = this.#instead(effect);
-    if (refusal !== undefined) {
-      endWith(socket, refusal);
+    const instead = this.#instead(effect);
+    if (instead !== undefined) {
+      endWith(socket, instead.wire);
       return;
     }
     const wanted = {
@@ -83,7 +87,7 @@ export class Front {
     };
     let volume;
     try {
-      if (!this.#isTrusted(request.socket)) throw new Refusal(403, 'not authorized');
+      if (!isTrusted) throw new Refusal(403, 'not authorized');
       volume = claimVolume(this.#server, wanted);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
@@ -100,11 +104,11 @@ export class Front {
     return socket instanceof TLSSocket && socket.getPeerCertificate().fingerprint256 === this.#trusted;
   }
 
-  #instead(effect: Effect | undefined): Wire | undefined {
-    if (effect?.kind === 'status') return wireOfError(effect.status, effect.error ?? 'a fault of the test');
-    if (effect?.kind === 'page')
-      return { status: effect.status, headers: { 'content-type': 'text/html' }, body: '<html>proxy</html>' };
-    return undefined;
+  #instead(effect: Effect | undefined): { readonly wire: Wire; readonly isDone: boolean } | undefined {
+    if (effect?.kind !== 'status' && effect?.kind !== 'page') return undefined;
+    const { status, isDone = false } = effect;
+    if (effect.kind === 'status') return { wire: wireOfError(status, effect.error ?? 'a fault of the test'), isDone };
+    return { wire: { status, headers: { 'content-type': 'text/html' }, body: '<html>proxy</html>' }, isDone };
   }
 
   async #wire(work: () => Promise<Answer>): Promise<Wire> {

@@ -126,7 +126,7 @@ export class OperationBook {
     try {
       if (operation.lost) throw new Error('the server was restarted');
       if (effect?.kind === 'fail-operation') throw new Error(effect.error);
-      await work.finish();
+      await (effect?.kind === 'no-effect' ? work.undo() : work.finish());
       return undefined;
     } catch (error) {
       await work.undo();
