@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import pLimit from 'p-limit';
 import type { BatchActivities } from '../../workflows/contracts/batch-activities.ts';
-import type { MigrationView } from '../../workflows/contracts/batch.ts';
+import { sourceGone, type ByWhom, type MigrationView } from '../../workflows/contracts/batch.ts';
 import { migrationId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import { whileBeating } from '../heartbeat.ts';
@@ -27,10 +27,11 @@ export function createEndEntries({ temporal }: BatchDeps): BatchActivities['endE
           cancellationSignal.throwIfAborted();
           const view = await handle.query<MigrationView>(messages.status);
           if (view.batch !== batch) return;
-          const isOver = view.status === 'Finished' || view.status === 'Canceled';
-          if (!isOver) await order(messages.cancel, { ...by, cleanup });
-          else if (await isForgotten(() => order(messages.delete, by))) {
-            if (view.message.includes('is not at the source')) warnings.push(`${view.vm}: ${view.message}`);
+          const deletes = cleanup === 'all' || (cleanup === 'unless-configured' && !view.configured);
+          if (view.status !== 'Finished' && view.status !== 'Canceled')
+            await order(messages.cancel, { ...by, cleanup: deletes });
+          else if (await isTaken(() => forget(order, view, deletes, by))) {
+            if (view.message.includes(sourceGone)) warnings.push(`${view.vm}: ${view.message}`);
             return;
           } else await new Promise((resolve) => setTimeout(resolve, 1_000));
         }
@@ -46,8 +47,19 @@ export function createEndEntries({ temporal }: BatchDeps): BatchActivities['endE
   };
 }
 
+/** An entry that was cancelled before may have left something. */
+async function forget(
+  order: (name: string, what: object) => Promise<void>,
+  { status }: MigrationView,
+  deletes: boolean,
+  by: ByWhom,
+): Promise<void> {
+  if (status === 'Canceled' && deletes) await order(messages.cleanup, by);
+  await order(messages.delete, by);
+}
+
 /** Refused while something of it is being cleaned up. */
-async function isForgotten(forget: () => Promise<void>): Promise<boolean> {
+async function isTaken(forget: () => Promise<void>): Promise<boolean> {
   try {
     await forget();
     return true;

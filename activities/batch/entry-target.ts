@@ -87,7 +87,12 @@ export function createEntryTarget(deps: BatchDeps): TargetCalls {
     async stopTarget(scope) {
       if (scope.target === '') return;
       const target = await deps.target(scope.target);
-      await onTarget((options) => target.stop(scope.project, scope.name, { ...options, force: true }));
+      await onTarget(async (options) => {
+        // Somebody else's instance of that name is none of our business.
+        const found = await target.find(scope.project, scope.name, options);
+        if (found?.marks?.uuid === scope.uuid)
+          await target.stop(scope.project, scope.name, { ...options, force: true });
+      });
     },
     async deleteTarget(scope) {
       if (scope.target === '') return;

@@ -4,6 +4,7 @@ import type { BatchView, ApplyAnswer, MigrationView, StartAnswer, Timeline } fro
 import { batchId, migrationId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import type { BatchSpec, EntryStatus } from '../../workflows/domain/batch/records.ts';
+import type { Instance } from '../sim/incus/model.ts';
 import type { VcsimVmSpec } from '../stack/vcsim-control.ts';
 import type { BatchRig } from './batch-rig.ts';
 import { patienceMs, waitFor } from './wait-for.ts';
@@ -142,6 +143,16 @@ export class BatchUnderTest {
   }
 }
 
+/** A refused update says why in its cause. */
+export async function assertRefused(update: Promise<unknown>, why: RegExp): Promise<void> {
+  const err: unknown = await update.then(
+    () => undefined,
+    (failure: unknown) => failure,
+  );
+  assert.ok(err instanceof Error && err.cause instanceof Error, 'it was refused');
+  assert.match(err.cause.message, why);
+}
+
 /** One VM at the source with its entry. */
 export class SourceVm {
   readonly batch: BatchUnderTest;
@@ -206,6 +217,30 @@ export class SourceVm {
     } catch (err) {
       throw new Error(`${this.name} is ${last?.status} (${last?.substate}): ${last?.message}`, { cause: err });
     }
+  }
+
+  /** Everybody stops before the last copy writes: the source is off, M4 is ahead. Answers what lets it go on. */
+  holdFinalCopy(): { release(): void } {
+    let open = (): void => undefined;
+    const until = new Promise<void>((resolve) => (open = resolve));
+    // Once to see that the disk can be written, once for the first copy.
+    this.rig.incus.faults.add({
+      path: new RegExp(`/virtual-machine/${this.name}/nbd$`),
+      skip: 2,
+      effect: { kind: 'hold', until },
+    });
+    return { release: () => open() };
+  }
+
+  /** It is committed, its source off, the last copy held. */
+  async isInFinalCopy(): Promise<void> {
+    await this.becomes('Performing final import tasks', ({ substate }) => substate === 'copying');
+    const opened = new RegExp(`/virtual-machine/${this.name}/nbd$`);
+    await waitFor(`the last copy of ${this.name}`, () => this.rig.incus.journal.requests('GET', opened).length > 2);
+  }
+
+  get target(): Instance | undefined {
+    return this.rig.incus.instance('default', this.name);
   }
 
   async power(): Promise<string> {

@@ -303,12 +303,16 @@ class Batch {
     return { members: this.#known().members, result: 'changed', etag: String(next) };
   }
 
-  async #reset({ by, reason }: ResetBatch): Promise<readonly string[]> {
+  async #reset({ by, reason, force }: ResetBatch): Promise<readonly string[]> {
     const record = this.#known();
     if (record.state.status === 'Defined') return [];
     const whom: ByWhom = { by, ...(reason === undefined ? {} : { reason }) };
     record.become(record.state.status, `Resetting: ${record.entries} entries`);
-    const done = await this.#orderAll((orderId) => ({ kind: 'end', orderId, by: whom, cleanup: true }), 'reset', false);
+    const done = await this.#orderAll(
+      (orderId) => ({ kind: 'end', orderId, by: whom, cleanup: force ? 'all' : 'unless-configured' }),
+      'reset',
+      false,
+    );
     await this.#define(record.spec, record.state.revision + 1);
     return done.flatMap(({ warnings }) => warnings);
   }
@@ -317,7 +321,7 @@ class Batch {
     const record = this.#known();
     if (record.entries > 0) {
       record.become(record.state.status, `Deleting: ${record.entries} entries`);
-      await this.#orderAll((orderId) => ({ kind: 'end', orderId, by, cleanup: false }), 'delete', false);
+      await this.#orderAll((orderId) => ({ kind: 'end', orderId, by, cleanup: 'none' }), 'delete', false);
     }
     await this.#tellAll({ kind: 'close' });
     this.#isOver = true;

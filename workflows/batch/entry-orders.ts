@@ -8,6 +8,7 @@ import type {
   SourceUpdated,
 } from '../contracts/batch.ts';
 import { messages } from '../contracts/messages.ts';
+import { cancelRefusal } from '../domain/batch/clean-up.ts';
 import { isCommitted, isMigrating, type Entry } from '../domain/batch/entry.ts';
 import { failure } from '../shared/failures.ts';
 import { answerWithinMs } from './budgets.ts';
@@ -141,10 +142,6 @@ export function listen(book: OrderBook): void {
 }
 
 const cleaning = 'what it left is still being cleaned up';
-
-function cancelRefusal({ status }: Entry): string | undefined {
-  return status === 'Finished' || status === 'Canceled' ? `it is ${status} already` : undefined;
-}
 
 function deleteRefusal(entry: Entry): string | undefined {
   if (isMigrating(entry) || isCommitted(entry)) return `it is ${entry.status}: cancel it first`;

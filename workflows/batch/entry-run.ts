@@ -21,6 +21,8 @@ export class EntryRun {
   isPaused: boolean;
   /** A person has resolved a conflict: what is checked next is checked anew. */
   isResolve: boolean;
+  /** Its source was to be switched on again, and isn't there. */
+  isSourceGone = false;
   /** Its window has ended while it holds it. */
   isWindowOver = false;
   #isPoked = false;

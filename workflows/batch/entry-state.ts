@@ -163,6 +163,7 @@ export class EntryState {
       stage,
       ...defined('substate', substate),
       committed: this.isCommitted,
+      configured: entry.target.configured,
       source: record.source,
       ...(placement === undefined ? {} : { target: `${placement.target_name}/${placement.target_project}` }),
       ...defined('window', window?.name),

@@ -14,7 +14,7 @@ export async function orphan(order: OrphanOrder): Promise<OrphanResult> {
   if (look === undefined) return { outcome: 'gone', message: `there is no ${where} with these marks any more` };
   const { scope, member, shardId, ran } = look;
   const entry = (summary: string, budget: Parameters<typeof control>[0]): EntryActivities =>
-    control<EntryActivities>(budget, `${by}: ${summary}`) as EntryActivities;
+    control<EntryActivities>(budget, `${by}: ${summary}`);
   await entry(`stop ${where}`, budgets.undo).stopTarget(scope);
   if (ran) await entry(`switch the source of ${name} on again`, budgets.powerOn).powerOnSource(scope);
   await entry(`delete ${where}`, budgets.undo).deleteTarget(scope);

@@ -4,6 +4,7 @@ import type { SlotPriority } from '../domain/batch/slots.ts';
 import type { Baseline, BatchSpec, Finding, InstanceRecord, Placement } from '../domain/batch/records.ts';
 import type {
   ByWhom,
+  CleanUp,
   EntrySettings,
   Member,
   PassMode,
@@ -64,7 +65,7 @@ export interface BatchActivities {
     readonly batch: string;
     readonly uuids: readonly string[];
     readonly by: ByWhom;
-    readonly cleanup: boolean;
+    readonly cleanup: CleanUp;
   }): Promise<{ readonly warnings: readonly string[] }>;
   /** Which of these instances have no open migration of this batch. */
   closedEntries(input: { readonly batch: string; readonly uuids: readonly string[] }): Promise<readonly string[]>;

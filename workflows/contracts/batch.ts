@@ -143,13 +143,16 @@ export interface ShardInput {
   readonly requests?: readonly CommitRequest[];
 }
 
+/** What is deleted at the target when entries are ended: nothing, what was not configured yet, or all that is theirs. */
+export type CleanUp = 'none' | 'unless-configured' | 'all';
+
 /** Signal to a shard. */
 export type ShardOrder =
   | { readonly kind: 'start'; readonly startId: string }
   | { readonly kind: 'replace'; readonly members: readonly Member[] }
   | { readonly kind: 'tell'; readonly message: 'pause' | 'unpause' | 'settings' }
-  /** Ends all its entries, what they made included; `cleanup` false: what is at the target stays. */
-  | { readonly kind: 'end'; readonly orderId: string; readonly by: ByWhom; readonly cleanup: boolean }
+  /** Ends all its entries. */
+  | { readonly kind: 'end'; readonly orderId: string; readonly by: ByWhom; readonly cleanup: CleanUp }
   | { readonly kind: 'close' };
 
 /** Signal of a shard to its batch, at most one per second. */
@@ -260,6 +263,9 @@ export interface ResolveAnswer {
   readonly conflict?: Finding;
 }
 
+/** In the message of an entry that was ended while its source was gone. */
+export const sourceGone = 'its source VM is gone';
+
 /** Answer of the query `status` of a migration. */
 export interface MigrationView extends OperationStatus {
   readonly vm: string;
@@ -269,6 +275,8 @@ export interface MigrationView extends OperationStatus {
   readonly stage: string;
   readonly substate?: Substate;
   readonly committed: boolean;
+  /** The target has, or may have, its final configuration. */
+  readonly configured: boolean;
   readonly source: string;
   readonly target?: string;
   readonly window?: string;

@@ -45,7 +45,8 @@ export function toInstanceRecord(facts: VmFacts, source: string, at: string): In
     source_type: 'vmware',
     source_specific_id: `${ref.type}:${ref.value}`,
     location,
-    name: hostName(text('config.name') || text('name')),
+    // The name in the inventory is what a rename changes at once.
+    name: hostName(text('name') || text('config.name')),
     ...described,
     os_description: guest.description,
     ...detectOs(described),

@@ -33,6 +33,7 @@ const undo: Readonly<Record<CleanUpStep, (run: EntryRun) => Promise<void>>> = {
       a.powerOnSource(state.scope()),
     );
     if (gone) state.warn('source-gone', `${state.name} is to be switched on again and isn't at the source any more`);
+    run.isSourceGone = gone;
     state.change({ source_power: { ...state.entry.source_power, restored_at: now() } });
   },
   async deleteTarget(run) {

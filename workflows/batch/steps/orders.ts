@@ -1,4 +1,4 @@
-import type { ByWhom } from '../../contracts/batch.ts';
+import { sourceGone, type ByWhom } from '../../contracts/batch.ts';
 import { cleanUpPlan } from '../../domain/batch/clean-up.ts';
 import { emptyTarget } from '../../domain/batch/entry.ts';
 import { budgets } from '../budgets.ts';
@@ -14,7 +14,8 @@ export async function cancel(run: EntryRun, { by, reason }: ByWhom, isCleanUp: b
   state.within('cleanup-pending', `canceled by ${by}; what it left is being cleaned up`);
   state.forget('window', 'conflict', 'error', 'ready_since');
   await cleanUp(run, plan);
-  state.within(undefined, `canceled by ${by}${reason === undefined ? '' : `: ${reason}`}`);
+  const why = reason === undefined ? '' : `: ${reason}`;
+  state.within(undefined, `canceled by ${by}${why}${run.isSourceGone ? `; ${sourceGone}` : ''}`);
   await run.news.send();
 }
 
