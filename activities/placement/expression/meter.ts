@@ -1,3 +1,4 @@
+import { stopwatch } from '../stopwatch.ts';
 import { ExpressionError, type ExpressionErrorKind } from './error.ts';
 import { limits } from './limits.ts';
 
@@ -67,14 +68,4 @@ export class Meter {
   fail(kind: ExpressionErrorKind & ('limit' | 'runtime'), problem: string): never {
     throw new ExpressionError(kind, problem, this.#text, this.at);
   }
-}
-
-/** Time in which this process was at work: one that waits for a processor spends none. */
-function stopwatch(): () => number {
-  const start = performance.now();
-  const before = process.cpuUsage();
-  return () => {
-    const { user, system } = process.cpuUsage(before);
-    return Math.min(performance.now() - start, (user + system) / 1_000);
-  };
 }
