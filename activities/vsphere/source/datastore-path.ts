@@ -7,7 +7,7 @@ export interface DatastorePath {
 }
 
 export function parseDatastorePath(text: string): DatastorePath {
-  const [, datastore, path] = /^\[([^\]]+)\] ?(.+)$/.exec(text) ?? [];
+  const [, datastore, path] = /^\[([^\]]+)\] *(\S.*)$/.exec(text) ?? [];
   if (datastore !== undefined && path !== undefined) return { datastore, path };
   const message = `"${text}" is no file of a datastore: a disk without a file of its own can't be read by file.`;
   throw new VSphereError('PROTOCOL', message, { kind: 'lookup', method: 'GET of a file', message });

@@ -2,6 +2,9 @@ import { VSphereError } from '../faults.ts';
 
 export const sector = 512;
 
+/** More than this can't be counted in bytes. */
+export const mostSectors = BigInt(Math.floor(Number.MAX_SAFE_INTEGER / sector));
+
 /** "The grain directory's place is in the footer": the file was written in one forward pass. */
 const directoryAtEnd = 0xffffffffffffffffn;
 
@@ -50,6 +53,6 @@ export function parseVmdkHeader(bytes: Buffer): VmdkHeader {
 
 function sectors(bytes: Buffer, at: number, what: string): number {
   const value = bytes.readBigUInt64LE(at);
-  if (value > BigInt(Number.MAX_SAFE_INTEGER / sector)) throw vmdkError(`its ${what} of ${value} sectors is too large`);
+  if (value > mostSectors) throw vmdkError(`its ${what} of ${value} sectors is too large`);
   return Number(value);
 }

@@ -5,7 +5,7 @@ import { VSphereError } from '../faults.ts';
 import type { ByteReader } from './byte-reader.ts';
 import { grainsInFront } from './vmdk-tables.ts';
 import type { VmdkHeader } from './vmdk-header.ts';
-import { parseVmdkHeader, sector, vmdkError } from './vmdk-header.ts';
+import { mostSectors, parseVmdkHeader, sector, vmdkError } from './vmdk-header.ts';
 
 const inflateAsync = promisify<Buffer, { maxOutputLength: number }, Buffer>(inflate);
 
@@ -66,8 +66,7 @@ async function passMetadata(reader: ByteReader, marker: Buffer, header: VmdkHead
   }
   if (type !== markers.grainTable && type !== markers.grainDirectory && type !== markers.footer)
     throw vmdkError(`its metadata of type ${type} is unknown`);
-  if (length > BigInt(Number.MAX_SAFE_INTEGER / sector))
-    throw vmdkError(`its metadata of ${length} sectors is too large`);
+  if (length > mostSectors) throw vmdkError(`its metadata of ${length} sectors is too large`);
   if (type === markers.footer) {
     const footer = parseVmdkHeader(await exactly(reader, sector));
     if (footer.capacity !== header.capacity) throw vmdkError('its footer tells another capacity than its header');
