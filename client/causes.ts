@@ -1,4 +1,4 @@
-import type { FailureDetails } from '../workflows/contracts/failures.ts';
+import type { FailureDetails, FieldProblem } from '../workflows/contracts/failures.ts';
 
 /** Details are read defensively: an older worker may send less. */
 export function failureDetails(value: unknown): FailureDetails | undefined {
@@ -14,4 +14,10 @@ export function whyOf(details: FailureDetails | undefined): string | undefined {
     return text === '' ? [] : [text];
   });
   return causes.length === 0 ? undefined : causes.join('\nand then: ');
+}
+
+/** The fields that a refusal of a worker or workflow names; none where it isn't about fields. */
+export function fieldProblems(cause: unknown): readonly FieldProblem[] {
+  const details = cause instanceof Error && 'details' in cause && Array.isArray(cause.details) ? cause.details : [];
+  return failureDetails(details[0])?.problems ?? [];
 }

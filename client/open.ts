@@ -1,10 +1,19 @@
-import { cocoonSetId, drainId, migrateMainId, vmCoordinatorId, vmOperationId } from '../workflows/contracts/ids.ts';
+import {
+  cocoonSetId,
+  drainId,
+  migrateMainId,
+  sourceId,
+  vmCoordinatorId,
+  vmOperationId,
+} from '../workflows/contracts/ids.ts';
+import { findBatch } from './batch/find.ts';
 import type { Action } from './commands/command.ts';
 import { CliError, usageError } from './errors.ts';
 import { exitCodes } from './exit-codes.ts';
 import { gatewayReasons, type ExecutionRef } from './gateway.ts';
 import { describeIfThere } from './execution/wait.ts';
 import { findOperation } from './op/find.ts';
+import { findEntry } from './queue/find.ts';
 import type { Session } from './session.ts';
 import { resolveSet } from './set/find.ts';
 import { findTemplate } from './template/find.ts';
@@ -26,6 +35,9 @@ const kinds: Readonly<Record<string, (session: Session, name: string, flags: Pla
   drain: (session, name) => describe(session, drainId(name)),
   template: async (session, name) => (await findTemplate(session, name, {})).execution,
   fleet: async (session, name) => describe(session, name.includes('/') ? name : `template-swap-fleet/${name}`),
+  batch: findBatch,
+  entry: (session, name) => findEntry(session, name, {}),
+  source: (session, name) => describe(session, sourceId(name)),
   workflow: describe,
 };
 

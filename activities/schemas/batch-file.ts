@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { FieldProblem } from '../../workflows/contracts/failures.ts';
 import type { BatchSpec, MigrationWindow } from '../../workflows/domain/batch/records.ts';
 import { apiName, count } from './batch-fields.ts';
 import { batchShape } from './batch.ts';
@@ -15,14 +16,6 @@ export interface FileProblem extends TextPlace {
   readonly message: string;
 }
 
-/** A mistake that somebody else has found in the batch; the place is within the field. */
-export interface ForeignProblem {
-  readonly path: string;
-  readonly message: string;
-  readonly line?: number;
-  readonly column?: number;
-}
-
 /** A window's times as they were written. */
 export type WrittenWindow = Readonly<Partial<Record<'start' | 'end' | 'lockout', ZonedTime>>>;
 
@@ -33,10 +26,11 @@ export interface BatchFile {
   /** The file itself says where its VMs go unless a rule says otherwise. */
   readonly namesTarget: boolean;
   /** Where in the file a mistake is that was found in the batch. */
-  locate(problem: ForeignProblem): FileProblem;
+  readonly locate: (problem: FieldProblem) => FileProblem;
 }
 
-export type BatchFileResult = BatchFile | { readonly problems: readonly FileProblem[] };
+/** `name`: what the file calls its batch, where it does. */
+export type BatchFileResult = BatchFile | { readonly problems: readonly FileProblem[]; readonly name?: string };
 
 const zonedTime = z.string().transform((text, context): ZonedTime => {
   const time = parseZonedTime(text.trim());
@@ -81,7 +75,11 @@ export function parseBatchFile(text: string, now: Date, previous?: BatchSpec): B
     return { problems: [{ path: '', message, line: 1, column: 1 }] };
   }
   const checked = checkSpec(content, batchFileSchema, now.getTime(), previous);
-  if ('mistakes' in checked) return { problems: inOrder(checked.mistakes.map((mistake) => placed(yaml, mistake))) };
+  if ('mistakes' in checked) {
+    const { name } = content;
+    const problems = inOrder(checked.mistakes.map((mistake) => placed(yaml, mistake)));
+    return { problems, ...(typeof name === 'string' ? { name } : {}) };
+  }
   return {
     spec: checked.spec,
     written: writtenWindows(content),
@@ -100,7 +98,7 @@ function placed(yaml: PlacedYaml, { path, message, isKey = false }: FoundMistake
   return { path: pathText(path), message, ...yaml.place(path, isKey) };
 }
 
-function located(yaml: PlacedYaml, { path: text, message, line, column }: ForeignProblem): FileProblem {
+function located(yaml: PlacedYaml, { path: text, message, line, column }: FieldProblem): FileProblem {
   const path = parsePath(text);
   const isInside = line !== undefined && column !== undefined;
   const place = isInside ? yaml.placeInside(path, { line, column }) : yaml.place(path);

@@ -68,19 +68,34 @@ function utcOf(at: DateTime<true>): string {
 }
 
 /** `Sat 2026-03-28 22:00 CET`, in the zone that it was written in. */
-export function localText({ utc, zone }: ZonedTime): string {
-  return DateTime.fromISO(utc, { zone, locale: 'en-GB' }).toFormat('ccc yyyy-MM-dd HH:mm ZZZZ');
+export function localText(time: ZonedTime): string {
+  return inZoneOf(time).toFormat('ccc yyyy-MM-dd HH:mm ZZZZ');
 }
 
-/**
- * `Sat 2026-03-28 22:00–02:00 CET`: the days and zones that both ends have in common are said once. An end on the next day whose
- * time of day is earlier needs no date.
- */
-export function localSpan(start: ZonedTime, end: ZonedTime): string {
-  const zone = { zone: start.zone, locale: 'en-GB' };
-  const [from, to] = [DateTime.fromISO(start.utc, zone), DateTime.fromISO(end.utc, zone)];
+/** When a window is: each time in the zone that it was written in. */
+export function spanText({
+  start,
+  end,
+  lockout,
+}: {
+  readonly start?: ZonedTime | undefined;
+  readonly end?: ZonedTime | undefined;
+  readonly lockout?: ZonedTime | undefined;
+}): string {
+  const late = lockout === undefined ? '' : `, nobody begins after ${inZoneOf(lockout).toFormat('HH:mm')}`;
+  if (start === undefined) return end === undefined ? 'at any time' : `until ${localText(end)}${late}`;
+  return end === undefined ? `from ${localText(start)}` : `${localSpan(start, end)}${late}`;
+}
+
+/** `Sat 2026-03-28 22:00–02:00 CET`: what both ends have in common is said once; an end within a day needs no date. */
+function localSpan(start: ZonedTime, end: ZonedTime): string {
+  const [from, to] = [inZoneOf(start), inZoneOf(end)];
   const isNear = to.diff(from).as('hours') < 24;
-  const sameZone = from.toFormat('ZZZZ') === to.toFormat('ZZZZ');
-  const head = from.toFormat(sameZone ? 'ccc yyyy-MM-dd HH:mm' : 'ccc yyyy-MM-dd HH:mm ZZZZ');
+  const isSameZone = from.toFormat('ZZZZ') === to.toFormat('ZZZZ');
+  const head = from.toFormat(isSameZone ? 'ccc yyyy-MM-dd HH:mm' : 'ccc yyyy-MM-dd HH:mm ZZZZ');
   return `${head}–${to.toFormat(isNear ? 'HH:mm ZZZZ' : 'ccc yyyy-MM-dd HH:mm ZZZZ')}`;
+}
+
+function inZoneOf({ utc, zone }: ZonedTime): DateTime {
+  return DateTime.fromISO(utc, { zone, locale: 'en-GB' });
 }

@@ -27,3 +27,15 @@ export function acting(command: Command): Command {
     .option('--reason <text>', 'why, kept with the operation')
     .option('--dry-run', 'all checks, no change');
 }
+
+/** For an order to one VM of a batch. */
+export function narrowing(command: Command): Command {
+  return command.option('--batch <name>', 'the VM of this batch, where several have one name');
+}
+
+/** For what can't be taken back: the name is typed, or given with a flag. */
+export function typingName(command: Command, what: string): Command {
+  return command
+    .option('-y, --yes', 'skip the question; needs --confirm')
+    .option('--confirm <name>', `with --yes: ${what}`);
+}

@@ -12,10 +12,13 @@ export function registerOpen(program: Command, run: Run): void {
       'vmflow open vm db-0 -n shop',
       'vmflow open op shop/db-0-stop-1a2b3c4d',
       'vmflow open set web -n shop',
+      'vmflow open batch night-1',
+      'vmflow open entry web-03',
       'vmflow open workflow lookup/6f1c',
     ],
     exits: ['ok', 'usage', 'notFound', 'unreachable'],
-    notes: 'Kinds: vm, op, set, migration (of a set), drain (of a node), template, fleet, workflow (any workflow id).',
+    notes:
+      'Kinds: vm, op, set, migration (of a set), drain (of a node), template, fleet, batch, entry (VM of a batch), source, workflow (any workflow id).',
   }).option('--print', 'only print the link');
   placing(open).action(run(async () => (await import('../open.ts')).openInBrowser));
 }

@@ -18,9 +18,10 @@ import { endAtOnce, waitForExecution, type WaitEnd, type WaitFlags } from '../ex
 import { exitCodes, type ExitCode } from '../exit-codes.ts';
 import type { ExecutionRef, StartRequest } from '../gateway.ts';
 import { printIntent, printSent } from '../output/answers.ts';
+import { namesText } from '../output/names.ts';
 import type { Session } from '../session.ts';
 import { findNode } from './find.ts';
-import { blockedTexts, countsText, namesText, renderNode } from './render.ts';
+import { blockedTexts, countsText, renderNode } from './render.ts';
 import { loadDrain, loadNode, type NodeView } from './view.ts';
 
 export interface DrainFlags extends WaitFlags {

@@ -4,11 +4,9 @@ import { reasons } from '../../workflows/domain/hibernate/reasons.ts';
 import { sinceText } from '../op/render.ts';
 import type { Paint } from '../output/colors.ts';
 import { labelled } from '../output/error.ts';
+import { namesText } from '../output/names.ts';
 import type { Session } from '../session.ts';
 import type { DrainView, NodeView } from './view.ts';
-
-/** Sets that a line shows; the rest is a number. */
-const shown = 10;
 
 /** One node for people: its state, the sets on it, its drain, what to do next. Ends with a newline. */
 export function renderNode(session: Session, view: NodeView, paint: Paint = session.paint): string {
@@ -23,11 +21,6 @@ export function renderNode(session: Session, view: NodeView, paint: Paint = sess
     ...(drain === undefined ? [] : [line('link', session.showLink(drain.link))]),
   ];
   return `${lines.join('\n')}\n`;
-}
-
-export function namesText(names: readonly string[]): string {
-  const rest = names.length - shown;
-  return `${names.slice(0, shown).join(', ')}${rest > 0 ? ` and ${String(rest)} more` : ''}`;
 }
 
 function drainLines(session: Session, drain: DrainView, paint: Paint): string[] {

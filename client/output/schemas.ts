@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { batchBodies } from './batch-schemas.ts';
+import { conflict, execution, step } from './schema-parts.ts';
 
 /** Shapes of what `-o json` prints, by kind. Inside one major version fields are only added, so further ones are allowed. */
 const time = z.iso.datetime();
@@ -6,12 +8,6 @@ const text = z.string();
 const count = z.number();
 
 const failure = z.looseObject({ type: text, message: text, details: z.looseObject({ code: text }).optional() });
-const step = z.looseObject({
-  id: text,
-  title: text,
-  state: z.enum(['pending', 'active', 'done', 'skipped', 'failed']),
-  detail: text.optional(),
-});
 const versionRef = z.looseObject({ moRef: text, version: text.optional() });
 const plan = z.looseObject({ row: text, actions: z.array(text), problem: text.optional() });
 const outcome = z.enum(['noop', 'swapped', 'created', 'promoted', 'restored-then-swapped', 'undone', 'planned']);
@@ -27,25 +23,6 @@ const swapResult = z.looseObject({
   timings: z.record(text, count),
   plan: plan.optional(),
 });
-const conflict = z.looseObject({
-  id: text,
-  code: text,
-  what: text,
-  expected: text,
-  found: text,
-  since: time,
-  options: z.array(z.looseObject({ decision: text, effect: text })),
-});
-const execution = z.enum([
-  'running',
-  'completed',
-  'failed',
-  'cancelled',
-  'terminated',
-  'timed-out',
-  'continued',
-  'unknown',
-]);
 const check = z.looseObject({ name: text, ok: z.boolean(), detail: text, remedy: text.optional() });
 
 const templateSwap = {
@@ -463,6 +440,7 @@ const bodies = {
     note: text.optional(),
   },
   Link: { id: text, link: z.url() },
+  ...batchBodies,
 } as const;
 
 export type OutputKind = keyof typeof bodies;

@@ -1,5 +1,6 @@
 import type { VmopType } from '../../workflows/domain/vmop/matrix.ts';
 import { confirmYes } from '../confirm.ts';
+import { namesText } from '../output/names.ts';
 import type { Session } from '../session.ts';
 import type { Picked } from './targets.ts';
 
@@ -11,9 +12,6 @@ export interface Intent {
   readonly force?: boolean;
 }
 
-/** Names that a question shows; the rest is a number. */
-const shown = 10;
-
 /** What reaches far is asked for: many VMs, VMs that nobody has typed, an eviction, a power cut. */
 export async function confirmIntent(
   session: Session,
@@ -23,9 +21,7 @@ export async function confirmIntent(
 ): Promise<void> {
   const cutsPower = force && (type === 'Stop' || type === 'Restart');
   if (!cutsPower && !isSelected && targets.length === 1 && type !== 'Evict') return;
-  const names = targets.slice(0, shown).map(({ namespace, name }) => `${namespace}/${name}`);
-  const rest = targets.length - names.length;
-  const which = `${names.join(', ')}${rest > 0 ? ` and ${String(rest)} more` : ''}`;
+  const which = namesText(targets.map(({ namespace, name }) => `${namespace}/${name}`));
   const count = targets.length === 1 ? '' : `${String(targets.length)} VMs: `;
   const guests = targets.length === 1 ? 'the guest' : `${String(targets.length)} guests`;
   const danger = cutsPower ? `; power is cut, unsaved data in ${guests} may be lost` : '';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { localSpan, localText, parseZonedTime } from '../../../activities/schemas/zoned-time.ts';
+import { localText, parseZonedTime, spanText, type ZonedTime } from '../../../activities/schemas/zoned-time.ts';
 
 const moments: readonly (readonly [string, string, string])[] = [
   ['2026-03-28T22:00:00+01:00', '2026-03-28T21:00:00.000Z', 'UTC+1'],
@@ -68,16 +68,25 @@ test('a time is shown in the zone it was written in', () => {
 
 test('a span says once what both ends have in common', () => {
   const at = (utc: string, zone = 'Europe/Berlin') => ({ utc, zone });
+  const spanOf = (start: ZonedTime, end: ZonedTime): string => spanText({ start, end });
   assert.equal(
-    localSpan(at('2026-02-28T21:00:00.000Z'), at('2026-03-01T01:00:00.000Z')),
+    spanOf(at('2026-02-28T21:00:00.000Z'), at('2026-03-01T01:00:00.000Z')),
     'Sat 2026-02-28 22:00–02:00 CET',
   );
   assert.equal(
-    localSpan(at('2026-03-28T21:00:00.000Z'), at('2026-03-29T02:00:00.000Z')),
+    spanOf(at('2026-03-28T21:00:00.000Z'), at('2026-03-29T02:00:00.000Z')),
     'Sat 2026-03-28 22:00 CET–04:00 CEST',
   );
   assert.equal(
-    localSpan(at('2026-02-27T21:00:00.000Z'), at('2026-03-01T01:00:00.000Z')),
+    spanOf(at('2026-02-27T21:00:00.000Z'), at('2026-03-01T01:00:00.000Z')),
     'Fri 2026-02-27 22:00–Sun 2026-03-01 02:00 CET',
   );
+  const end = at('2026-03-01T01:00:00.000Z');
+  assert.equal(
+    spanText({ end, lockout: at('2026-03-01T00:30:00.000Z') }),
+    'until Sun 2026-03-01 02:00 CET, nobody begins after 01:30',
+  );
+  assert.equal(spanText({ start: end }), 'from Sun 2026-03-01 02:00 CET');
+  assert.equal(spanText({}), 'at any time');
+  assert.equal(spanOf(end, { utc: '2026-03-01T02:00:00.000Z', zone: 'UTC' }), 'Sun 2026-03-01 02:00 CET–02:00 UTC');
 });

@@ -1,0 +1,49 @@
+import type { Command } from 'commander';
+import type { ExitName } from '../exit-codes.ts';
+import { addNoun, addVerb, type Run } from './command.ts';
+import { typingName } from './flags.ts';
+
+const acts: readonly ExitName[] = [
+  'ok',
+  'failed',
+  'usage',
+  'notFound',
+  'denied',
+  'refused',
+  'notAcknowledged',
+  'unreachable',
+  'interrupted',
+];
+
+/** `vmflow orphans …`: what was left at targets by entries that are gone. */
+export function registerOrphans(program: Command, run: Run): void {
+  const orphans = addNoun(program, 'orphans', 'orphan', 'instances at targets that no entry stands behind any more');
+  addVerb(orphans, 'list', {
+    summary: 'what was left at the targets, and whether its source is off',
+    examples: ['vmflow orphans list', 'vmflow orphans list -o name'],
+    exits: ['ok', 'denied', 'notAcknowledged', 'unreachable'],
+    notes: 'Ends with 7 when a target could not be asked.',
+  }).action(run(async () => (await import('../orphans/list.ts')).listOrphans));
+
+  addVerb(orphans, 'adopt <name>', {
+    summary: 'make the entry of an instance anew, from its source and its marks',
+    examples: ['vmflow orphans adopt tgt/default/web-03'],
+    exits: acts,
+    notes: 'For an entry whose workflow was lost: it goes on, and its source is on again where it was on before.',
+  })
+    .option('-y, --yes', 'skip the question')
+    .option('--reason <text>', 'why, kept in the history')
+    .option('--dry-run', 'all checks, no change')
+    .action(run(async () => (await import('../orphans/act.ts')).adoptOrphan));
+
+  const remove = addVerb(orphans, 'delete <name>', {
+    summary: 'delete an instance and its volumes at the target',
+    examples: ['vmflow orphans delete tgt/default/web-03', 'vmflow orphans delete web-03 --yes --confirm web-03'],
+    exits: acts,
+    notes: 'It asks for the name of the instance. Only what still carries the same marks is deleted.',
+  });
+  typingName(remove, 'the name of the instance')
+    .option('--reason <text>', 'why, kept in the history')
+    .option('--dry-run', 'all checks, no change')
+    .action(run(async () => (await import('../orphans/act.ts')).deleteOrphan));
+}
