@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { startFaultProxy, type FaultProxy } from '../sim/fault-proxy.ts';
+import { IncusSim } from '../sim/incus/incus-sim.ts';
 import { startBridge, startWorker, type WorkerEnvironment, type WorkerKind } from '../support/workers.ts';
 import { startKubernetes, type KubernetesUnderTest } from './kubernetes.ts';
 import { freePort, startProcess, type SupervisedProcess } from './processes.ts';
@@ -21,7 +22,7 @@ export interface StackOptions {
   readonly proxied?: boolean;
 }
 
-/** The whole installation on one machine: Temporal with Web UI, a vCenter simulator, Kubernetes, a registry, workers, bridge. */
+/** The whole installation on one machine: Temporal with Web UI, simulators of vCenter and Incus, Kubernetes, a registry, workers, bridge. */
 export interface Stack {
   readonly temporal: TemporalServer;
   readonly vcsim: Vcsim;
@@ -31,6 +32,8 @@ export interface Stack {
   /** Play the agents of nodes node-a, node-b, node-c. */
   readonly nodeAgents: SupervisedProcess;
   readonly registry: RegistryUnderTest;
+  /** Where batches migrate to: target `lab`, project `default`, pools `default` and `fast`, network `VM-Network`. */
+  readonly incus: IncusSim;
   readonly bridge: SupervisedProcess;
   readonly proxy?: FaultProxy;
   readonly workers: ReadonlyMap<WorkerKind, SupervisedProcess>;
@@ -48,12 +51,14 @@ export async function startStack({ wellKnownPorts, proxied = false }: StackOptio
   await mkdir(join(dir, 'ova'));
   const port = wellKnownPorts ? await preferred(7233) : await freePort();
   const uiPort = wellKnownPorts ? await preferred(8233) : await freePort();
-  const [temporal, vcsim, kubernetes, registry] = await Promise.all([
+  const [temporal, vcsim, kubernetes, registry, incus] = await Promise.all([
     startTemporal({ ui: true, port, uiPort, dbFile: join(dir, 'temporal.db') }),
     startVcsim({ password, inventory: { vm: 2 } }),
     startKubernetes({ scheduler: true }),
     startRegistry(),
+    IncusSim.start({ name: 'lab' }),
   ]);
+  incus.addNetwork('VM-Network');
   const proxy = proxied ? await startFaultProxy({ target: vcsim.url }) : undefined;
   const configPath = join(dir, 'vmflow.yaml');
   const secret = join(dir, 'vcenter-password');
@@ -65,6 +70,9 @@ export async function startStack({ wellKnownPorts, proxied = false }: StackOptio
       ...configFor({ user: vcsim.username, ...(proxy ?? vcsim) }, secret, join(dir, 'cache')),
       cluster: { kubeconfig: kubernetes.kubeconfig('vmflow') },
       registries: { snapshots: { url: registry.url, allowPlainHttp: true } },
+      targets: { lab: await targetFor(incus, dir) },
+      // Soon enough for somebody who looks on.
+      batches: { tickMs: 2_000, shutdownGraceMs: 5_000, finalizePauseMs: 2_000 },
       migrations: { priorityClass: 'vmflow-vm' },
       webhook: { listen: `127.0.0.1:${webhookPort}`, url: `https://127.0.0.1:${webhookPort}/admit` },
     }),
@@ -96,6 +104,7 @@ export async function startStack({ wellKnownPorts, proxied = false }: StackOptio
     vmLayer,
     nodeAgents,
     registry,
+    incus,
     bridge,
     ...(proxy === undefined ? {} : { proxy }),
     workers,
@@ -112,6 +121,7 @@ export async function startStack({ wellKnownPorts, proxied = false }: StackOptio
       await proxy?.stop();
       await kubernetes.stop();
       await registry.stop();
+      await incus.stop();
       await vcsim.stop();
       await temporal.stop();
       await rm(dir, { recursive: true, force: true });
@@ -130,6 +140,14 @@ function configFor(
     },
     cacheDir,
   };
+}
+
+/** The Incus server as a target, with the client certificate that it trusts. */
+async function targetFor({ url, certificate, client }: IncusSim, dir: string): Promise<object> {
+  const [clientCertFile, clientKeyFile] = [join(dir, 'incus-client.crt'), join(dir, 'incus-client.key')];
+  await writeFile(clientCertFile, client.certPem);
+  await writeFile(clientKeyFile, client.keyPem, { mode: 0o600 });
+  return { url, tls: { mode: 'thumbprint', sha256: certificate.sha256 }, clientCertFile, clientKeyFile };
 }
 
 /** As an operator does once: what Temporal has to know, and the schedules. */
