@@ -22,7 +22,7 @@ const leftOut = new Set([
   'binaryChecksum',
 ]);
 
-/** Adds the closed workflows the coordinators and the gate of a namespace whose path has not been recorded yet to the recorded histories. */
+/** Adds the closed workflows, and those that stay open, of a namespace whose path has not been recorded yet to the recorded histories. */
 export async function recordHistories(address: string, namespace: string): Promise<string[]> {
   const binary = await findTool(tools.temporal);
   const temporal = async (...args: string[]): Promise<unknown> => {
@@ -41,7 +41,8 @@ export async function recordHistories(address: string, namespace: string): Promi
   }
   const known = new Set((await recordedHistories()).map(({ history }) => keyOf(history.events)));
   // A coordinator stays open as long as its VM has work now and then, and so does the gate.
-  const query = "ExecutionStatus != 'Running' OR WorkflowType IN ('vmCoordinator', 'migrationGate')";
+  const query =
+    "ExecutionStatus != 'Running' OR WorkflowType IN ('vmCoordinator', 'migrationGate', 'batch', 'batchShard', 'migration', 'slots')";
   const executions = (await temporal('list', '--query', query, '--limit', '5000')) as {
     execution: { workflowId: string; runId: string };
   }[];
