@@ -1,24 +1,13 @@
 import { z } from 'zod';
-import { isApiName, isHostName } from '../../workflows/domain/batch/effective.ts';
 import { distributions, osTypes } from '../../workflows/domain/batch/os.ts';
 import { byteLength } from '../../workflows/domain/text.ts';
 
-/** The smallest parts of a batch, the same in its file and in the workflows. */
+/** The smallest parts of a batch, the same in its file and in the workflows. What names may look like is said by `specProblems`. */
 
 const longestExpression = 4_096;
 const longestProgram = 64 * 1024;
 
-/** A name of ours or of a target: no blanks, quotes or other characters with a meaning in URLs and shells. */
-export const apiName = z.string().refine(isApiName, {
-  error:
-    'is no name: 1 to 64 characters, a letter or digit at both ends, no blanks and none of $ ? & + " \' ` * / between',
-});
-
-export const hostName = z.string().refine(isHostName, {
-  error: 'is no host name: 1 to 63 letters, digits and -, not only digits, no - at its ends',
-});
-
-export const uuid = z.string().regex(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, 'is no UUID in lower case');
+export const name = z.string().min(1);
 
 export const expression = z
   .string()
@@ -32,24 +21,13 @@ export const program = z
 export const count = z.int().min(0);
 export const nictype = z.enum(['bridged', 'physical', 'managed']);
 
-/** A number, several of them, or ranges: `10`, `10,20`, `100-200`; empty = none. In a file a single one may be a number. */
-export const vlanId = z
-  .union([z.string(), z.int()])
-  .transform(String)
-  .refine((text) => text === '' || text.split(',').every(isVlan), {
-    error: 'is no VLAN: write 10, or 10,20, or 100-200, each from 1 to 4094',
-  });
-
-function isVlan(text: string): boolean {
-  const [, first, last = first] = /^(\d{1,4})(?:-(\d{1,4}))?$/.exec(text) ?? [];
-  const [from, to] = [Number(first), Number(last)];
-  return from >= 1 && to <= 4_094 && from <= to;
-}
+/** In a file a single one may be a number. */
+export const vlanId = z.union([z.string(), z.int()]).transform(String);
 
 const flag = z.boolean().exactOptional();
 
 export const instanceOverrides = z.strictObject({
-  name: hostName.exactOptional(),
+  name: z.string().exactOptional(),
   cpus: z.int().min(1).exactOptional(),
   memory: z.int().min(1).exactOptional(),
   config: z.record(z.string().min(1), z.string()).exactOptional(),
@@ -65,7 +43,7 @@ export const instanceOverrides = z.strictObject({
 });
 
 export const networkOverrides = z.strictObject({
-  network: apiName.exactOptional(),
+  network: name.exactOptional(),
   nictype: nictype.exactOptional(),
   vlan_id: vlanId.exactOptional(),
 });
@@ -73,19 +51,19 @@ export const networkOverrides = z.strictObject({
 export const placementRule = z.strictObject({
   when: expression,
   set: z.strictObject({
-    target: apiName.exactOptional(),
-    project: apiName.exactOptional(),
+    target: name.exactOptional(),
+    project: name.exactOptional(),
     pool: z
       .strictObject({
-        default: apiName.exactOptional(),
-        by_disk: z.array(z.strictObject({ when_disk: expression, pool: apiName })).exactOptional(),
+        default: name.exactOptional(),
+        by_disk: z.array(z.strictObject({ when_disk: expression, pool: name })).exactOptional(),
       })
       .exactOptional(),
     network: z
       .array(
         z.strictObject({
           when_nic: expression,
-          network: apiName,
+          network: name,
           nictype: nictype.exactOptional(),
           vlan_id: vlanId.exactOptional(),
         }),

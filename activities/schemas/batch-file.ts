@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { FieldProblem } from '../../workflows/contracts/failures.ts';
 import type { BatchSpec, MigrationWindow } from '../../workflows/domain/batch/records.ts';
-import { apiName, count } from './batch-fields.ts';
+import { count, name } from './batch-fields.ts';
 import { batchShape } from './batch.ts';
 import { durationText } from './durations.ts';
 import { parsePath, pathText } from './spec-path.ts';
@@ -40,7 +40,7 @@ const zonedTime = z.string().transform((text, context): ZonedTime => {
 });
 
 const writtenWindow = z.strictObject({
-  name: apiName,
+  name,
   start: zonedTime.exactOptional(),
   end: zonedTime.exactOptional(),
   lockout: zonedTime.exactOptional(),

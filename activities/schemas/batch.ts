@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { BatchSpec, MigrationWindow } from '../../workflows/domain/batch/records.ts';
 import {
-  apiName,
+  name,
   count,
   expression,
   instanceOverrides,
@@ -9,7 +9,6 @@ import {
   nictype,
   placementRule,
   program,
-  uuid,
   vlanId,
 } from './batch-fields.ts';
 import { pathText } from './spec-path.ts';
@@ -33,23 +32,23 @@ const positive = (duration: z.ZodType<number>): z.ZodType<number> =>
 /** The fields of a batch in one of its forms. What they have to do with each other is in `batch-rules.ts`. */
 export function batchShape({ duration, window, or, part }: BatchForm): z.ZodType<BatchSpec> {
   const migrationNetwork = z.strictObject({
-    target: apiName,
-    target_project: or(apiName, 'default'),
-    network: apiName,
+    target: name,
+    target_project: or(name, 'default'),
+    network: name,
     nictype: or(nictype, 'managed'),
     vlan_id: or(vlanId, ''),
   });
   const constraint = z.strictObject({
-    name: apiName,
+    name,
     description: or(z.string(), ''),
     include_expression: expression,
     max_concurrent_instances: or(count, 0),
     min_instance_boot_time: or(duration, 0),
   });
   const placement = z.strictObject({
-    target: or(apiName, 'default'),
-    target_project: or(apiName, 'default'),
-    storage_pool: or(apiName, 'default'),
+    target: or(name, 'default'),
+    target_project: or(name, 'default'),
+    storage_pool: or(name, 'default'),
   });
   const restrictions = z.strictObject({
     allow_unknown_os: or(z.boolean(), false),
@@ -74,14 +73,14 @@ export function batchShape({ duration, window, or, part }: BatchForm): z.ZodType
     force_conflict_resolution: or(z.boolean(), false),
   });
   return z.strictObject({
-    name: apiName,
+    name,
     include_expression: or(expression, 'false'),
     migration_windows: or(z.array(window), []),
     constraints: or(z.array(constraint), []),
     defaults: part(defaults),
     placement_rules: or(z.array(placementRule), []),
     config: part(config),
-    overrides: or(z.record(uuid, instanceOverrides), {}),
+    overrides: or(z.record(z.string(), instanceOverrides), {}),
     network_overrides: or(z.record(z.string().min(1), networkOverrides), {}),
   });
 }
@@ -92,7 +91,7 @@ const instant = z.iso.datetime();
 export const batchSpecSchema = batchShape({
   duration: count,
   window: z.strictObject({
-    name: apiName,
+    name,
     start: instant.exactOptional(),
     end: instant.exactOptional(),
     lockout: instant.exactOptional(),

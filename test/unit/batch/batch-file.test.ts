@@ -287,7 +287,7 @@ migration_windows:
   [
     'an override of what is no uuid',
     'name: a\noverrides:\n  web-1: { cpus: 2 }\n',
-    ['3:3 overrides["web-1"] is no UUID in lower case'],
+    ['3:10 overrides["web-1"] is no UUID in lower case'],
   ],
   [
     'overrides that contradict each other',
@@ -310,8 +310,8 @@ overrides:
     'names that are none',
     'name: "a b"\nmigration_windows:\n  - name: x/y\noverrides:\n  5298cc11-96ea-4f50-b018-6d80bfdaa7d9: { name: -web }\n',
     [
-      '1:7 name is no name: 1 to 64 characters, a letter or digit at both ends, no blanks and none of $ ? & + " \' ` * / between',
-      '3:11 migration_windows[0].name is no name: 1 to 64 characters, a letter or digit at both ends, no blanks and none of $ ? & + " \' ` * / between',
+      '1:7 name is no name: it begins and ends with a letter or digit, has 1 to 64 characters, without blanks and $ ? & + " \' ` * /',
+      '3:11 migration_windows[0].name is no name: it begins and ends with a letter or digit, has 1 to 64 characters, without blanks and $ ? & + " \' ` * /',
       '5:49 overrides["5298cc11-96ea-4f50-b018-6d80bfdaa7d9"].name is no host name: 1 to 63 letters, digits and -, not only digits, no - at its ends',
     ],
   ],
@@ -319,7 +319,7 @@ overrides:
     'a name that is too long',
     `name: ${'a'.repeat(65)}\n`,
     [
-      '1:7 name is no name: 1 to 64 characters, a letter or digit at both ends, no blanks and none of $ ? & + " \' ` * / between',
+      '1:7 name is no name: it begins and ends with a letter or digit, has 1 to 64 characters, without blanks and $ ? & + " \' ` * /',
     ],
   ],
 ];
