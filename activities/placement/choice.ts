@@ -55,16 +55,26 @@ export interface ChosenNetwork {
   readonly vlan_id: string;
 }
 
-/** Fails with `ChoiceError` where the parts don't fit together. */
-export function checkNetwork({ network, nictype: given, vlan_id }: ChosenNetwork): NetworkPlacement {
+function checkNetwork({ network, nictype: given, vlan_id }: ChosenNetwork): NetworkPlacement {
   const nictype = given === '' ? 'managed' : given;
   if (nictype !== 'managed' && nictype !== 'bridged' && nictype !== 'physical')
     throw new ChoiceError(`${quoted(nictype)} is no type of NIC: there are managed, bridged and physical`);
-  if (vlan_id !== '' && nictype === 'managed')
-    throw new ChoiceError(`network "${network}" is managed and has its own VLAN: only bridged and physical take one`);
-  if (vlan_id !== '' && !vlan_id.split(',').every(isVlan))
-    throw new ChoiceError(`${quoted(vlan_id)} is no VLAN: write 10, or 10,20, or 100-200, each from 1 to 4094`);
-  return { network: nameOf('network', network), nictype, vlan_id };
+  return { network: networkName(network), nictype, vlan_id: vlanFor(nictype, vlan_id) };
+}
+
+/** The name; fails with `ChoiceError` when it can't be one. */
+export function networkName(name: string): string {
+  return nameOf('network', name);
+}
+
+/** The VLANs; fails with `ChoiceError` when they are none, or when such a NIC takes none. Empty are no VLANs. */
+export function vlanFor(nictype: NetworkPlacement['nictype'], vlans: string): string {
+  if (vlans === '') return vlans;
+  if (nictype === 'managed')
+    throw new ChoiceError(`a managed network has its own VLAN, ${quoted(vlans)} is only for bridged and physical`);
+  if (!vlans.split(',').every(isVlan))
+    throw new ChoiceError(`${quoted(vlans)} is no VLAN: write 10, or 10,20, or 100-200, each from 1 to 4094`);
+  return vlans;
 }
 
 function nameOf(kind: string, name: string): string {

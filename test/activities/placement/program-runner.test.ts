@@ -102,8 +102,8 @@ suite('a placement program', () => {
     ["set_network('00:50:56:00:00:aa', '')", /name of the network is empty/],
     ["set_network('00:50:56:00:00:aa', 'a/b')", /can't be the name of a network/],
     ["set_network('00:50:56:00:00:aa', 'n', 'ovn')", /"ovn" is no type of NIC/],
-    ["set_network('00:50:56:00:00:aa', 'n', 'managed', '10')", /only bridged and physical take one/],
-    ["set_network('00:50:56:00:00:aa', 'n', '', '10')", /only bridged and physical take one/],
+    ["set_network('00:50:56:00:00:aa', 'n', 'managed', '10')", /only for bridged and physical/],
+    ["set_network('00:50:56:00:00:aa', 'n', '', '10')", /only for bridged and physical/],
     ...['0', '10,0', '10,', 'a', '4095', '1.5', '20-10', ' 1'].map(
       (vlan) => [`set_network('00:50:56:00:00:aa', 'n', 'bridged', '${vlan}')`, /is no VLAN/] as const,
     ),

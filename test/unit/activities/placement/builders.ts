@@ -1,4 +1,4 @@
-import type { InstanceRecord, NetworkRecord } from '../../../../workflows/domain/batch/records.ts';
+import type { BatchSpec, InstanceRecord, NetworkRecord } from '../../../../workflows/domain/batch/records.ts';
 
 export function instance(changes: Partial<InstanceRecord> = {}): InstanceRecord {
   return {
@@ -79,3 +79,50 @@ export function network(changes: Partial<NetworkRecord> = {}): NetworkRecord {
 }
 
 export const now = new Date('2026-06-02T10:00:00Z');
+
+export function batch(changes: Partial<BatchSpec> = {}, config: Partial<BatchSpec['config']> = {}): BatchSpec {
+  return {
+    name: 'b1',
+    include_expression: 'true',
+    migration_windows: [],
+    constraints: [],
+    defaults: {
+      placement: { target: 'tgt', target_project: 'default', storage_pool: 'default' },
+      migration_network: [],
+      force_conflict_resolution: false,
+    },
+    placement_rules: [],
+    config: {
+      rerun_scriptlets: false,
+      placement_scriptlet: '',
+      post_migration_retries: 0,
+      instance_restriction_overrides: {
+        allow_unknown_os: false,
+        allow_no_ipv4: false,
+        allow_no_background_import: false,
+      },
+      background_sync_interval: 600_000,
+      final_background_sync_limit: 600_000,
+      sync_limit: 0,
+      window_end_in_conflict: 'rollback',
+      create_retries: 10,
+      stale_source: 'recopy',
+      ...config,
+    },
+    overrides: {},
+    network_overrides: {},
+    ...changes,
+  };
+}
+
+/** The networks that the NICs of the VM are on. */
+export const networks: readonly NetworkRecord[] = [
+  network(),
+  network({
+    uuid: '0b7e7a5c-0000-5000-8000-000000000002',
+    source_specific_id: 'DistributedVirtualPortgroup:dvportgroup-9',
+    type: 'distributed',
+    location: '/DC0/network/DMZ',
+    placement: { network: 'DMZ', nictype: 'physical', vlan_id: '0-4094' },
+  }),
+];
