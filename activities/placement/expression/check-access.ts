@@ -1,5 +1,5 @@
 import { notNil, refuse, type Checked, type Scope } from './checked.ts';
-import { describe, fieldOf, listOf, nullable, string, type Type, unifyAll } from './type.ts';
+import { describe, fieldOf, listOf, nullable, string, unifyAll, type RecordType } from './type.ts';
 import { textOf, type Value } from './value.ts';
 import type { Apply } from './overload.ts';
 
@@ -40,13 +40,7 @@ function refuseIndex({ type }: Checked, index: Checked, wanted: string, scope: S
   return refuse(scope, index.code.at, `the index of a ${describe(type)} is ${wanted}, not ${describe(index.type)}`);
 }
 
-function checkComputedField(
-  of: Checked,
-  type: Type & { kind: 'record' },
-  index: Checked,
-  at: number,
-  scope: Scope,
-): Checked {
+function checkComputedField(of: Checked, type: RecordType, index: Checked, at: number, scope: Scope): Checked {
   const field = unifyAll(Object.values(type.fields));
   if (field === undefined)
     return refuse(scope, index.code.at, `the fields of a ${type.title} have different types: write which one is meant`);

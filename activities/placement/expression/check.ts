@@ -3,6 +3,7 @@ import { chain, notNil, optional, refuse, type Checked, type Scope } from './che
 import { checkBinary, checkUnary } from './check-operator.ts';
 import { functionNamed, functionNames } from './functions/functions.ts';
 import { sumOfFloats, sumOfInts } from './numbers.ts';
+import { limits } from './limits.ts';
 import { needsBody, predicateNames, resultOf } from './predicates.ts';
 import type { MapEntry, Node, PredicateNode } from './syntax.ts';
 import { bool, describe, fits, int, listOf, never, record, unify, unifyAll } from './type.ts';
@@ -76,10 +77,10 @@ function checkMap(entries: readonly MapEntry[], at: number, scope: Scope): Check
   const twice = entries.find(({ key }, i) => entries.findIndex((other) => other.key === key) < i);
   if (twice !== undefined) refuse(scope, twice.at, `the map has "${twice.key}" twice`);
   const values = entries.map(({ key, value }) => [key, check(value, scope)] as const);
-  return {
-    code: { kind: 'map', at, entries: values.map(([key, { code }]) => [key, code]) },
-    type: record('map', Object.fromEntries(values.map(([key, { type }]) => [key, type]))),
-  };
+  const type = record('map', Object.fromEntries(values.map(([key, checked]) => [key, checked.type])));
+  if (type.size > limits.fields)
+    refuse(scope, at, `the map has more than ${limits.fields} fields, inner ones included`);
+  return { code: { kind: 'map', at, entries: values.map(([key, { code }]) => [key, code]) }, type };
 }
 
 function checkChoice(node: Node & { kind: 'choice' }, scope: Scope): Checked {

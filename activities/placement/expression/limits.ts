@@ -6,6 +6,8 @@ export const limits = {
   nodes: 500,
   /** Brackets, calls and signs inside one another; bounds the recursion. A chain of `or` is flat. */
   depth: 50,
+  /** Fields of a map with those of the maps in it: maps of maps of themselves double with each level. */
+  fields: 1_000,
   /** Steps of one evaluation: a node is one, and so are `charsPerStep` of a text that is read or made. */
   steps: 100_000,
   /** Milliseconds of one evaluation. */

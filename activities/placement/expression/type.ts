@@ -5,7 +5,15 @@ export type Type =
   | { readonly kind: 'list'; readonly of: Type }
   /** From texts to texts; a key that is not there reads as "". */
   | { readonly kind: 'texts' }
-  | { readonly kind: 'record'; readonly title: string; readonly fields: Readonly<Record<string, Type>> };
+  | RecordType;
+
+export interface RecordType {
+  readonly kind: 'record';
+  readonly title: string;
+  readonly fields: Readonly<Record<string, Type>>;
+  /** Fields in all, those of inner records included: types are compared field by field. */
+  readonly size: number;
+}
 
 export const bool: Type = { kind: 'bool' };
 export const int: Type = { kind: 'int' };
@@ -22,8 +30,13 @@ export function listOf(of: Type): Type {
   return { kind: 'list', of };
 }
 
-export function record(title: string, fields: Readonly<Record<string, Type>>): Type {
-  return { kind: 'record', title, fields };
+export function record(title: string, fields: Readonly<Record<string, Type>>): RecordType {
+  return { kind: 'record', title, fields, size: Object.values(fields).reduce((sum, type) => sum + sizeOf(type), 0) };
+}
+
+function sizeOf(type: Type): number {
+  if (type.kind === 'record') return 1 + type.size;
+  return type.kind === 'list' || type.kind === 'nullable' ? sizeOf(type.of) : 1;
 }
 
 export function nullable(of: Type): Type {
@@ -40,7 +53,7 @@ export function isNumber({ kind }: Type): boolean {
 }
 
 /** The type of a field of a record; undefined where it has none of that name. */
-export function fieldOf(type: Type & { kind: 'record' }, name: string): Type | undefined {
+export function fieldOf(type: RecordType, name: string): Type | undefined {
   return Object.hasOwn(type.fields, name) ? type.fields[name] : undefined;
 }
 
@@ -89,7 +102,7 @@ export function describe(type: Type): string {
   }
 }
 
-function unifyRecords(a: Type & { kind: 'record' }, b: Type & { kind: 'record' }): Type | undefined {
+function unifyRecords(a: RecordType, b: RecordType): Type | undefined {
   if (a === b) return a;
   const names = Object.keys(a.fields);
   if (names.length !== Object.keys(b.fields).length) return undefined;

@@ -17,6 +17,8 @@ import type { ProgramCall, ProgramProblem, ProgramResult } from './protocol.ts';
 /** Name of the program's text in traces. */
 const fileName = 'placement.js';
 
+const memoryText = `${limits.memoryBytes / 2 ** 20} MiB`;
+
 /** QuickJS in WebAssembly. */
 export interface Interpreter {
   /**
@@ -126,6 +128,8 @@ class World {
   /** Reads what was thrown by its name and message alone: the program may have thrown anything. */
   #problem(thrown: QuickJSHandle): ProgramProblem {
     const plain = this.#argument(thrown);
+    // Also when there is no memory left for an error.
+    if (plain === null) return { message: `it threw null, or needs more than ${memoryText} of memory` };
     if (plain !== unreadable) return { message: `it threw ${String(plain)}`.slice(0, limits.messageCharacters) };
     const [name = 'Error', message = '', stack = ''] = ['name', 'message', 'stack'].map((key) =>
       this.#text(thrown, key),
@@ -150,7 +154,7 @@ function words(name: string, message: string): string {
     case 'interrupted':
       return `it took longer than ${limits.timeMs} ms`;
     case 'out of memory':
-      return `it needs more than ${limits.memoryBytes / 2 ** 20} MiB of memory`;
+      return `it needs more than ${memoryText} of memory`;
     case '':
       return `it threw an ${name} that says nothing`;
     default:

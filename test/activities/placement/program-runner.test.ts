@@ -150,7 +150,7 @@ suite('a placement program', () => {
 
   test('whatever it throws is told in a few words', async () => {
     await failsWith(place('throw "boo"'), /^it threw boo$/);
-    await failsWith(place('throw null'), /^it threw null$/);
+    await failsWith(place('throw null'), /^it threw null/);
     await failsWith(place('throw undefined'), /^it threw undefined$/);
     await failsWith(place('throw {}'), /says nothing/);
     await failsWith(place('throw { get message() { throw 1; } }'), /says nothing/);
@@ -297,6 +297,7 @@ suite('a program that does not end is ended', () => {
     ['const f = () => f(); f();', /stack overflow/],
     ['const f = () => { try { f(); } catch { f(); } }; f();', /took longer|stack overflow|broke/],
     ['const all = []; for (;;) all.push(new Array(10000).fill(all.length));', /16 MiB|took longer/],
+    ['const m = new Map(); for (;;) m.set(m.size, {});', /16 MiB|took longer/],
     ['let s = "x"; for (;;) s += s;', /16 MiB|took longer|string too long/],
     ['"x".repeat(2 ** 29)', /16 MiB|string|RangeError|invalid/],
     ['/^(a+)+$/.test("a".repeat(50) + "b")', /took longer than 200 ms/],
@@ -320,6 +321,12 @@ suite('a program that does not end is ended', () => {
       await failsWith(place(body), message);
       assert.deepEqual((await place("set_target('after')")).choices, [{ kind: 'target', name: 'after' }]);
     });
+
+  test('a thread that broke is replaced', async () => {
+    const broken = { ...input, args: 5 as never };
+    await failsWith(runner.run({ source: 'function placement() {}', input: broken }), /it broke the interpreter: /);
+    assert.deepEqual((await place("set_target('after')")).choices, [{ kind: 'target', name: 'after' }]);
+  });
 
   test('those that wait for their turn have theirs', async () => {
     const results = await Promise.allSettled([

@@ -64,6 +64,13 @@ suite('the size of an expression has limits', () => {
   });
 });
 
+test('maps of maps of themselves double with each level, and are refused before they are too many', () => {
+  const doubling = (levels: number): string =>
+    Array.from({ length: levels }).reduce<string>((inner) => `map(${inner}, {{a: #, b: #}})`, '[1]');
+  assert.equal(evaluate(`${doubling(6)} == ${doubling(6)}`), true);
+  assert.throws(() => evaluate(`${doubling(28)} == ${doubling(28)}`), failsWith(/more than 1000 fields/, 'type'));
+});
+
 suite('what evaluating costs has limits', () => {
   const bombs: readonly (readonly [string, RegExp])[] = [
     ['len(filter(1..90000, # > 0)) == 1', /more than 100000 steps/],
