@@ -26,7 +26,7 @@ export function selfSigned(commonName = '127.0.0.1'): SelfSigned {
   const der = sequence(toBeSigned, algorithm, bitString(sign('sha256', toBeSigned, privateKey)));
   return {
     keyPem: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
-    certPem: `-----BEGIN CERTIFICATE-----\n${der.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`,
+    certPem: `-----BEGIN CERTIFICATE-----\n${der.toString('base64').replace(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE-----\n`,
     sha256: thumbprint('sha256', der),
     sha1: thumbprint('sha1', der),
   };
