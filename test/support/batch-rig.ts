@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WithStartWorkflowOperation, type Client, type Workflow } from '@temporalio/client';
 import { stringify } from 'yaml';
-import type { ApplyAnswer, ApplyBatch } from '../../workflows/contracts/batch.ts';
-import { batchId } from '../../workflows/contracts/ids.ts';
+import type { ApplyAnswer, ApplyBatch, SyncResult } from '../../workflows/contracts/batch.ts';
+import { batchId, sourceId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import type { BatchSpec } from '../../workflows/domain/batch/records.ts';
 import { startFaultProxy, type FaultProxy } from '../sim/fault-proxy.ts';
@@ -24,8 +24,14 @@ export interface BatchRigOptions {
   readonly batches?: Readonly<Record<string, unknown>>;
   /** Into the entry of the source. */
   readonly source?: Readonly<Record<string, unknown>>;
+  /** The source has a name of its own: syncs of a source are one workflow, whoever's workers it has. */
+  readonly ownSource?: boolean;
+  /** Another source, `vc2`, with this in its entry: datacenter DC1, behind a proxy of its own. The first one has DC0 then. */
+  readonly secondSource?: Readonly<Record<string, unknown>>;
   /** Into the entry of the target. */
   readonly target?: Readonly<Record<string, unknown>>;
+  /** Another target, `tgt2`. */
+  readonly secondTarget?: boolean;
   readonly incus?: IncusSimOptions;
   readonly noWorkers?: boolean;
 }
@@ -35,7 +41,11 @@ export class BatchRig {
   readonly temporal: TemporalUnderTest;
   readonly vcsim: Vcsim;
   readonly proxy: FaultProxy;
+  /** In front of `vc2`. */
+  readonly secondProxy: FaultProxy | undefined;
   readonly incus: IncusSim;
+  /** What is `tgt2`. */
+  readonly secondIncus: IncusSim | undefined;
   readonly dir: string;
   readonly taskQueue: string;
   readonly id: string;
@@ -44,13 +54,15 @@ export class BatchRig {
   #count = 0;
 
   private constructor(
-    parts: { temporal: TemporalUnderTest; vcsim: Vcsim; proxy: FaultProxy; incus: IncusSim; dir: string },
+    parts: Pick<BatchRig, 'temporal' | 'vcsim' | 'proxy' | 'secondProxy' | 'incus' | 'secondIncus' | 'dir'>,
     options: BatchRigOptions,
   ) {
     this.temporal = parts.temporal;
     this.vcsim = parts.vcsim;
     this.proxy = parts.proxy;
+    this.secondProxy = parts.secondProxy;
     this.incus = parts.incus;
+    this.secondIncus = parts.secondIncus;
     this.dir = parts.dir;
     this.#options = options;
     this.id = `${process.pid}${Math.random().toString(36).slice(2, 6)}`;
@@ -60,13 +72,15 @@ export class BatchRig {
   static async start(options: BatchRigOptions = {}): Promise<BatchRig> {
     const [temporal, vcsim, incus] = await Promise.all([
       connectTemporal(options.ownTemporal === true ? { own: true, dbFile: true } : {}),
-      startVcsim({ password, inventory: { vm: 0, ds: 1, dc: 1 } }),
+      startVcsim({ password, inventory: { vm: 0, ds: 1, dc: options.secondSource === undefined ? 1 : 2 } }),
       IncusSim.start(options.incus),
     ]);
     const proxy = await startFaultProxy({ target: vcsim.url });
+    const secondProxy = options.secondSource === undefined ? undefined : await startFaultProxy({ target: vcsim.url });
+    const secondIncus = options.secondTarget === true ? await IncusSim.start({ name: 'tgt2' }) : undefined;
     const dir = await mkdtemp(join(tmpdir(), 'vmflow-batch-'));
-    const rig = new BatchRig({ temporal, vcsim, proxy, incus, dir }, options);
-    incus.addNetwork('VM-Network');
+    const rig = new BatchRig({ temporal, vcsim, proxy, secondProxy, incus, secondIncus, dir }, options);
+    for (const sim of [incus, secondIncus]) sim?.addNetwork('VM-Network');
     await rig.#writeConfig();
     if (options.noWorkers !== true) await rig.startWorkers();
     return rig;
@@ -78,6 +92,11 @@ export class BatchRig {
 
   get control(): VcsimControl {
     return this.vcsim.control;
+  }
+
+  /** Name of the first source. */
+  get source(): string {
+    return this.#options.ownSource === true ? `vc1-${this.id}` : 'vc1';
   }
 
   get configPath(): string {
@@ -128,47 +147,70 @@ export class BatchRig {
     });
   }
 
+  /** As `vmflow source sync` does it. */
+  async sync(source = this.source): Promise<SyncResult> {
+    return await this.client.workflow.executeUpdateWithStart<Workflow, SyncResult, []>(messages.sync, {
+      startWorkflowOperation: new WithStartWorkflowOperation<Workflow>('source', {
+        taskQueue: this.taskQueue,
+        workflowId: sourceId(source),
+        args: [{ name: source }],
+        workflowIdConflictPolicy: 'USE_EXISTING',
+      }),
+    });
+  }
+
   async stop(): Promise<void> {
     await Promise.all([...this.workers.values()].map((worker) => worker.stop(3_000)));
     await this.proxy.stop();
+    await this.secondProxy?.stop();
     await this.vcsim.stop();
     await this.incus.stop();
+    await this.secondIncus?.stop();
     await this.temporal.stop();
     await rm(this.dir, { recursive: true, force: true });
   }
 
   async #writeConfig(): Promise<void> {
-    const { proxy, vcsim, incus, dir } = this;
-    const [certFile, keyFile] = [join(dir, 'client.crt'), join(dir, 'client.key')];
-    await writeFile(certFile, incus.client.certPem);
-    await writeFile(keyFile, incus.client.keyPem);
-    await chmod(keyFile, 0o600);
+    const { proxy, secondProxy, incus, secondIncus, dir } = this;
+    const { source, secondSource, target, batches } = this.#options;
+    const datacenters = (name: string): object => (secondProxy === undefined ? {} : { datacenters: [name] });
+    const second = secondProxy && { vc2: this.#vcenter(secondProxy, { ...datacenters('DC1'), ...secondSource }) };
     await writeFile(
       this.configPath,
       stringify({
-        vcenters: {
-          vc1: {
-            url: proxy.url,
-            user: vcsim.username,
-            passwordEnv: 'VC_PASSWORD',
-            tls: { mode: 'thumbprint', sha256: proxy.sha256 },
-            apiTimeoutMs: 20_000,
-            source: this.#options.source ?? {},
-          },
-        },
+        vcenters: { [this.source]: this.#vcenter(proxy, { ...datacenters('DC0'), ...source }), ...second },
         targets: {
-          tgt: {
-            url: incus.url,
-            tls: { mode: 'thumbprint', sha256: incus.certificate.sha256 },
-            clientCertFile: certFile,
-            clientKeyFile: keyFile,
-            connectionTimeoutMs: 20_000,
-            ...this.#options.target,
-          },
+          tgt: { ...(await this.#target('tgt', incus)), ...target },
+          ...(secondIncus === undefined ? {} : { tgt2: await this.#target('tgt2', secondIncus) }),
         },
-        batches: { tickMs: 1_000, shutdownGraceMs: 2_000, finalizePauseMs: 500, ...this.#options.batches },
+        batches: { tickMs: 1_000, shutdownGraceMs: 2_000, finalizePauseMs: 500, ...batches },
         cacheDir: join(dir, 'cache'),
       }),
     );
+  }
+
+  async #target(name: string, incus: IncusSim): Promise<object> {
+    const [clientCertFile, clientKeyFile] = [join(this.dir, `${name}.crt`), join(this.dir, `${name}.key`)];
+    await writeFile(clientCertFile, incus.client.certPem);
+    await writeFile(clientKeyFile, incus.client.keyPem);
+    await chmod(clientKeyFile, 0o600);
+    return {
+      url: incus.url,
+      tls: { mode: 'thumbprint', sha256: incus.certificate.sha256 },
+      clientCertFile,
+      clientKeyFile,
+      connectionTimeoutMs: 20_000,
+    };
+  }
+
+  #vcenter(proxy: FaultProxy, source: object): object {
+    return {
+      url: proxy.url,
+      user: this.vcsim.username,
+      passwordEnv: 'VC_PASSWORD',
+      tls: { mode: 'thumbprint', sha256: proxy.sha256 },
+      apiTimeoutMs: 20_000,
+      source,
+    };
   }
 }

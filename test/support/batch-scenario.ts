@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import type { WorkflowHandle } from '@temporalio/client';
-import type { BatchView, ApplyAnswer, MigrationView, StartAnswer, Timeline } from '../../workflows/contracts/batch.ts';
-import { batchId, migrationId } from '../../workflows/contracts/ids.ts';
+import type {
+  ApplyAnswer,
+  BatchView,
+  EntriesPage,
+  MemberRow,
+  MigrationView,
+  StartAnswer,
+  Timeline,
+} from '../../workflows/contracts/batch.ts';
+import { batchId, migrationId, shardId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import type { BatchSpec, EntryStatus } from '../../workflows/domain/batch/records.ts';
 import type { Instance } from '../sim/incus/model.ts';
@@ -83,12 +91,14 @@ export class BatchUnderTest {
     const mac = `00:50:56:${[16, 8, 0].map((shift) => ((macs >> shift) & 0xff).toString(16).padStart(2, '0')).join(':')}`;
     macs += 1;
     const { control } = this.rig;
+    const { folder = this.folder } = rest;
+    const [, datacenter = ''] = folder.split('/');
     const ref = await control.createVm({
       name,
-      folder: this.folder,
+      folder,
       poweredOn: true,
       disks: [{ size: 8 * mib, seed: macs }],
-      nics: [{ network: '/DC0/network/VM Network', mac, ips }],
+      nics: [{ network: `/${datacenter}/network/VM Network`, mac, ips }],
       settings: {
         tracking: true,
         extraConfig: {
@@ -129,6 +139,12 @@ export class BatchUnderTest {
 
   async view(): Promise<BatchView> {
     return await this.handle.query<BatchView>(messages.status);
+  }
+
+  /** Its members with their phases; `none` = without an entry. */
+  async rows(): Promise<readonly MemberRow[]> {
+    const shard = this.rig.client.workflow.getHandle(shardId(this.name, 0));
+    return (await shard.query<EntriesPage>(messages.entries)).rows;
   }
 
   async becomes(status: BatchView['status'], timeoutMs = patienceMs): Promise<BatchView> {
@@ -174,11 +190,10 @@ export class SourceVm {
 
   /** Of its entry; found by its name once the batch has started. */
   async uuid(): Promise<string> {
-    this.#uuid ??= await waitFor(`the entry of ${this.name}`, async () => {
-      const shard = this.rig.client.workflow.getHandle(`${batchId(this.batch.name)}/shard/0`);
-      const page = await shard.query<{ rows: { uuid: string; name: string }[] }>(messages.entries);
-      return page.rows.find((row) => row.name === this.name)?.uuid;
-    });
+    this.#uuid ??= await waitFor(
+      `the entry of ${this.name}`,
+      async () => (await this.batch.rows()).find(({ name }) => name === this.name)?.uuid,
+    );
     return this.#uuid;
   }
 
