@@ -72,6 +72,7 @@ const nothingToKeepUp: Pick<ControlActivities, 'sweepVmops' | 'collectVmops'> = 
 export function createControlActivities(deps: ActivityDeps): ControlActivities {
   const template = templateDeps(deps);
   const renameToProd = createRenameToProd(template);
+  const batch = batchDeps(deps);
   return {
     validateTemplateSwap,
     validateTemplateSwapFleet,
@@ -88,8 +89,8 @@ export function createControlActivities(deps: ActivityDeps): ControlActivities {
     ...(deps.cluster === undefined ? nothingToKeepUp : {}),
     ...createHibernateActivities(hibernateDeps(deps)),
     ...createHibernationRequest(clusterOf(deps)),
-    ...createBatchActivities(batchDeps(deps)),
-    ...createLookup(deps, deps.identity),
+    ...createBatchActivities(batch),
+    ...createLookup({ ...deps, batch }, deps.identity),
   };
 }
 

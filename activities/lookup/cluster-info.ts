@@ -2,9 +2,7 @@ import type { Page, VmInfo, VmopInfo } from '../../workflows/contracts/cluster-l
 import { vmopKeys, type OperationName, type VmopPhase } from '../../workflows/contracts/vmop.ts';
 import type { KubeObject } from '../kubernetes/port.ts';
 import { annotation, conditionOf, vmOf, vmopOf, type Vmop } from '../vmop/objects.ts';
-
-/** An answer stays far below the payload limit. */
-const mostBytes = 100_000;
+import { pageBy } from './page.ts';
 
 export function vmInfo(object: KubeObject): VmInfo {
   const { uid, phase, runPolicy } = vmOf(object);
@@ -76,15 +74,8 @@ interface Named {
 }
 
 /** As many as fit, in the order of namespace and name, from behind `after` on. */
-export function pageOf<Item extends Named>(all: readonly Item[], after = ''): Page<Item> {
-  const rest = all.filter((item) => keyOf(item) > after).sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
-  let bytes = 0;
-  const fits = rest.findIndex((item) => (bytes += Buffer.byteLength(JSON.stringify(item)) + 1) > mostBytes);
-  // A page has at least one item: with none its reader would never get any further.
-  const items = fits === -1 ? rest : rest.slice(0, Math.max(1, fits));
-  const last = items.at(-1);
-  if (items.length === rest.length || last === undefined) return { items, truncated: false };
-  return { items, truncated: true, next: keyOf(last) };
+export function pageOf<Item extends Named>(all: readonly Item[], after?: string): Page<Item> {
+  return pageBy(all, keyOf, after);
 }
 
 /** `/` is in neither part. */

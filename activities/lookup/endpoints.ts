@@ -87,6 +87,6 @@ function targetName(file: ConfigFile, key: string): string {
   return isVCenterOrCluster(file, key) || Object.hasOwn(file.registries, key) ? `target/${key}` : key;
 }
 
-function tlsInWords(tls: { mode: string; sha256?: string; sha1?: string }): string {
+export function tlsInWords(tls: { mode: string; sha256?: string; sha1?: string }): string {
   return tls.mode === 'thumbprint' ? `thumbprint ${tls.sha256 ?? tls.sha1 ?? ''}` : tls.mode;
 }

@@ -3,15 +3,17 @@ import type { Check, LookupAnswer, LookupRequest } from '../../workflows/contrac
 import { secretFileWarnings } from '../config.ts';
 import { OperationError } from '../failures.ts';
 import type { TemplateDeps } from '../template/deps.ts';
+import type { BatchDeps } from '../batch/deps.ts';
 import type { Cluster } from '../kubernetes/port.ts';
 import type { Registries } from '../registry/registries.ts';
 import { noCluster } from '../vmop/deps.ts';
 import { checkCluster } from './check-cluster.ts';
+import { batchQuestions } from './batch/questions.ts';
 import { checkRegistry } from './check-registry.ts';
+import { checkTarget } from './check-target.ts';
 import { checkVCenter } from './check-vcenter.ts';
 import { clusterQuestions } from './cluster-questions.ts';
 import { endpointOf, endpointsOf, type ConfiguredEndpoint } from './endpoints.ts';
-import { shownCertificate } from './fingerprint.ts';
 import { findTemplate, listTemplates } from './templates.ts';
 
 export interface WorkerIdentity {
@@ -29,6 +31,7 @@ export interface LookupDeps extends Pick<TemplateDeps, 'config' | 'vsphere'> {
   /** Absent: no `cluster` in `vmflow.yaml`. */
   readonly cluster?: Cluster;
   readonly registries: Registries;
+  readonly batch: BatchDeps;
 }
 
 /** Read-only questions; each is one row. */
@@ -41,7 +44,7 @@ export function createLookup(deps: LookupDeps, identity: WorkerIdentity): Lookup
       case 'registry':
         return await checkRegistry(deps, info, key);
       case 'target':
-        return [await shownCertificate(info.url)];
+        return await checkTarget(deps.batch, key);
       case 'cluster':
         return await checkCluster(cluster, info, deps.config.file);
     }
@@ -53,6 +56,7 @@ export function createLookup(deps: LookupDeps, identity: WorkerIdentity): Lookup
       return { what: 'endpoint', endpoint: found.info, checks: await checksOf(found) };
     },
     ...clusterQuestions(cluster),
+    ...batchQuestions(deps.batch, deps),
     template: (request) => findTemplate(deps, request),
     templates: (request) => listTemplates(deps, request),
     worker: async () => ({

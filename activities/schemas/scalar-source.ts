@@ -29,7 +29,9 @@ export function offsetInSource(
 function indexOf(value: string, { line, column }: { readonly line: number; readonly column: number }): number {
   const lines = value.split('\n');
   const before = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
-  return Math.min(value.trimEnd().length, before + column - 1);
+  // Columns count characters, not the halves that some of them consist of.
+  const within = [...(lines[line - 1] ?? '')].slice(0, column - 1).join('').length;
+  return Math.min(value.trimEnd().length, before + within);
 }
 
 /** Behind the line that says how the block is to be read. */

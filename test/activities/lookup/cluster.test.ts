@@ -27,7 +27,8 @@ function lookups(cluster: Cluster | undefined, kubeconfig: string, more = ''): A
   const config = createConfig(parseConfig(text, 'vmflow.yaml'), 'vmflow.yaml');
   const vsphere = {} as LookupDeps['vsphere'];
   const registries = createRegistries({ allowInsecureTls: false });
-  const deps = { config, vsphere, registries, ...(cluster === undefined ? {} : { cluster }) };
+  const batch = {} as LookupDeps['batch'];
+  const deps = { config, vsphere, batch, registries, ...(cluster === undefined ? {} : { cluster }) };
   const activities = createLookup(deps, { buildId: 'test', sdk: '0' });
   return (async (request) => await activities.lookup(request)) as Ask;
 }

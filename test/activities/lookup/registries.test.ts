@@ -25,7 +25,8 @@ async function started(options: RegistryOptions = {}): Promise<RegistryUnderTest
 /** Look-ups of a worker with this `vmflow.yaml`. */
 function worker(sections: object, environment: NodeJS.ProcessEnv = {}) {
   const config = createConfig(parseConfig(JSON.stringify(sections), 'vmflow.yaml'), 'vmflow.yaml', environment);
-  const deps = { config, vsphere: {} as LookupDeps['vsphere'], registries };
+  const unused = { vsphere: {} as LookupDeps['vsphere'], batch: {} as LookupDeps['batch'] };
+  const deps = { config, ...unused, registries };
   const activities = createLookup(deps, { buildId: 'test', sdk: '0' });
   return {
     async endpoints(): Promise<readonly EndpointInfo[]> {

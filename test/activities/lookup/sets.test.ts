@@ -35,7 +35,8 @@ async function ask<W extends LookupRequest['what']>(
   assert.equal(lookupProblem(request), undefined);
   const config = createConfig(parseConfig('{}', 'vmflow.yaml'), 'vmflow.yaml');
   const registries = createRegistries({ allowInsecureTls: false });
-  const deps: LookupDeps = { config, vsphere: {} as LookupDeps['vsphere'], registries, cluster };
+  const unused = { vsphere: {} as LookupDeps['vsphere'], batch: {} as LookupDeps['batch'] };
+  const deps: LookupDeps = { config, ...unused, registries, cluster };
   const answer = await createLookup(deps, { buildId: 'test', sdk: '0' }).lookup(request);
   assert.equal(answer.what, request.what);
   return answer as never;

@@ -1,0 +1,67 @@
+import { canPlace } from '../../../workflows/domain/batch/can-place.ts';
+import { effectiveName } from '../../../workflows/domain/batch/effective.ts';
+import { exclusionReason } from '../../../workflows/domain/batch/exclusion.ts';
+import type { BatchSpec, InstanceRecord, NetworkRecord } from '../../../workflows/domain/batch/records.ts';
+import { effectiveInstance, runsAtTheEnd } from '../../../workflows/domain/batch/effective.ts';
+import { migrationNetworkOf } from '../../batch/assess-entry.ts';
+import { overridesOf } from '../../batch/judge.ts';
+import { toOperationError } from '../../failures.ts';
+import { toTargetOperationError } from '../../incus/operation-error.ts';
+import { determinePlacement, PlacementError, type DeterminedPlacement } from '../../placement/determine-placement.ts';
+import type { TargetLooks } from './target-looks.ts';
+
+export interface Subject {
+  readonly spec: BatchSpec;
+  readonly instance: InstanceRecord;
+  readonly networks: readonly NetworkRecord[];
+}
+
+/** Where a batch puts a VM, and everything that is in the way, in the order in which it would be told. */
+export interface Outlook {
+  readonly determined?: DeterminedPlacement;
+  readonly obstacles: readonly string[];
+}
+
+export async function outlookOf(subject: Subject, looks: TargetLooks): Promise<Outlook> {
+  const { spec, instance } = subject;
+  const overrides = overridesOf(spec, instance.uuid);
+  const exclusion = exclusionReason(instance, overrides, spec.config.instance_restriction_overrides);
+  const excluded = exclusion === undefined ? [] : [exclusion.text];
+  try {
+    const determined = await determinePlacement({
+      ...subject,
+      overrides,
+      running: runsAtTheEnd(instance.running, overrides),
+      now: new Date(),
+    });
+    return { determined, obstacles: [...excluded, ...(await atTarget(subject, determined, looks))] };
+  } catch (err) {
+    if (err instanceof PlacementError) return { obstacles: [...excluded, err.message] };
+    throw err;
+  }
+}
+
+/** A target that can't be asked is in the way of what goes there, nothing else. */
+async function atTarget(
+  { spec, instance }: Subject,
+  { placement }: DeterminedPlacement,
+  looks: TargetLooks,
+): Promise<readonly string[]> {
+  const instanceName = effectiveName(instance, overridesOf(spec, instance.uuid));
+  const { nics } = effectiveInstance(instance, overridesOf(spec, instance.uuid));
+  const migrationNetwork = migrationNetworkOf(spec, placement);
+  try {
+    const facts = await looks.facts(placement.target_name, placement.target_project);
+    const present = await looks.present(facts, instanceName, instance.uuid);
+    const question = { placement, instanceName, nics, facts, present };
+    const findings = canPlace(
+      { ...question, ...(migrationNetwork === undefined ? {} : { migrationNetwork }) },
+      'creation',
+    );
+    return findings.map(({ message }) => message);
+  } catch (err) {
+    const known = toTargetOperationError(err);
+    if (known === undefined) throw err;
+    return [toOperationError(known, []).message];
+  }
+}
