@@ -55,7 +55,7 @@ export async function sampleBatch(stack: Stack, windows: readonly object[]): Pro
         {
           network: '/DC0/network/VM Network',
           mac: `00:50:56:00:0d:${index.toString(16).padStart(2, '0')}`,
-          ips: [`10.20.0.${10 + index}`],
+          ips: [`10.1.0.${10 + index}`],
         },
       ],
       settings: {

@@ -168,7 +168,10 @@ class Shard {
     const rest = omit(row, 'window');
     if (closed === true) this.#forget(uuid);
     else this.#rows.set(uuid, { ...rest, phase, ...defined('window', window) });
-    this.#requests.take(uuid, request, released === true || closed === true);
+    this.#requests.take(uuid, request, {
+      isReleased: released === true || closed === true,
+      isCommitted: phase === 'committed',
+    });
     this.#hasNews = true;
   }
 
@@ -176,7 +179,7 @@ class Shard {
     const row = this.#rows.get(uuid);
     if (row === undefined) return;
     this.#rows.set(uuid, { ...omit(row, 'window'), phase: 'none' });
-    this.#requests.take(uuid, undefined, true);
+    this.#requests.take(uuid, undefined, { isReleased: true });
     this.#hasNews = true;
   }
 

@@ -38,6 +38,7 @@ import { messages } from '../contracts/messages.ts';
 import { actionRefusal, type BatchAction } from '../domain/batch/batch-actions.ts';
 import { afterNews, decideCommits, emptyCommits, forgetClosed, nextCommitInstant } from '../domain/batch/commits.ts';
 import type { BatchSpec } from '../domain/batch/records.ts';
+import { isSameJson } from '../domain/batch/stable-json.ts';
 import { validWindows } from '../domain/batch/windows.ts';
 import { failure, knownFailure } from '../shared/failures.ts';
 import { insist } from '../shared/insist.ts';
@@ -163,7 +164,7 @@ class Batch {
 
   async #apply({ spec, by }: ApplyBatch): Promise<ApplyAnswer> {
     const record = this.#record;
-    if (record !== undefined && JSON.stringify(record.spec) === JSON.stringify(spec))
+    if (record !== undefined && isSameJson(record.spec, spec))
       return { members: record.members, result: 'unchanged', etag: String(record.state.revision) };
     if (record !== undefined) return await this.#edit({ spec, by });
     try {
@@ -280,8 +281,7 @@ class Batch {
         next: `vmflow batch get ${this.#name} -o yaml, then edit again`,
       });
     if (spec.name !== this.#name) throw failure('Refused', 'the name of a batch is for life', { code: 'NAME' });
-    if (JSON.stringify(record.spec) === JSON.stringify(spec))
-      return { members: record.members, result: 'unchanged', etag: String(revision) };
+    if (isSameJson(record.spec, spec)) return { members: record.members, result: 'unchanged', etag: String(revision) };
     const { counts } = record;
     await this.#act(budgets.person, 'check the change').checkBatch({
       spec,
@@ -290,6 +290,7 @@ class Batch {
         previous: record.spec,
         assignedWindows: commits.holders.flatMap(({ window }) => window ?? []),
         committedConstraints: commits.holders.flatMap(({ constraint }) => constraint ?? []),
+        committed: commits.holders.map(({ uuid }) => uuid),
         hasEarlyEntries: (counts.waiting ?? 0) + (counts.blocked ?? 0) > 0,
       },
     });

@@ -122,7 +122,7 @@ export class EntryState {
     return {
       id: `${conflict.code}/${instance_uuid}/${resolve_count}`,
       code: conflict.code,
-      what: `${this.name}: ${conflict.message}`,
+      what: conflict.message.startsWith(this.name) ? conflict.message : `${this.name}: ${conflict.message}`,
       expected: conflict.expected,
       found: conflict.found,
       since: conflict.since,
@@ -136,8 +136,8 @@ export class EntryState {
 
   phase(): MemberPhase {
     const { status, ready_since } = this.#entry;
-    const phase = phases[status];
-    return status === 'Idle' && ready_since !== undefined && !this.isCommitted ? 'ready' : phase;
+    if (this.isCommitted && status !== 'Conflict') return 'committed';
+    return status === 'Idle' && ready_since !== undefined ? 'ready' : phases[status];
   }
 
   view(): MigrationView {
@@ -206,6 +206,7 @@ export class EntryState {
   #waitingFor(): WaitingFor | undefined {
     const { status, substate } = this.#entry;
     if (status === 'Conflict' || status === 'Error') return 'person';
+    if (status === 'Blocked') return 'far-side';
     if (this.#trouble !== undefined) return 'far-side';
     return substate === undefined ? undefined : waits[substate];
   }

@@ -19,9 +19,14 @@ export class ShardRequests {
     for (const request of kept) this.#waiting.set(request.uuid, { request, isSent: false });
   }
 
-  take(uuid: string, request: CommitRequest | undefined, isReleased: boolean): void {
+  /** Who is committed wishes nothing any more, and keeps the place that it has got. */
+  take(
+    uuid: string,
+    request: CommitRequest | undefined,
+    { isReleased, isCommitted = false }: { readonly isReleased: boolean; readonly isCommitted?: boolean },
+  ): void {
     if (request !== undefined) this.#waiting.set(uuid, { request, isSent: false });
-    else if (this.#waiting.delete(uuid) || isReleased) this.#released.push(uuid);
+    else if ((this.#waiting.delete(uuid) && !isCommitted) || isReleased) this.#released.push(uuid);
   }
 
   /** Earliest first, of each constraint a few. */

@@ -57,7 +57,9 @@ export async function finalCopy(run: EntryRun): Promise<void> {
 async function pass(run: EntryRun, mode: PassMode): Promise<CopyPassResult | undefined> {
   const { state } = run;
   const { instance_uuid, pass: number, batch_name } = state.entry;
-  await run.news.send();
+  // A top-up doesn't give up its turn: a place that it gets meanwhile is taken after it.
+  const isTopUp = mode === 'background' && state.entry.stage === 'final' && run.mayBegin();
+  await run.news.send(isTopUp ? run.request() : undefined);
   let finding: Finding<ErrorCode>;
   try {
     const result = await executeChild<(input: CopyPassInput) => Promise<CopyPassResult>>('copyPass', {
