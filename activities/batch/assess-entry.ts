@@ -15,7 +15,7 @@ import { toOperationError } from '../failures.ts';
 import { toTargetOperationError } from '../incus/operation-error.ts';
 import type { BatchDeps } from './deps.ts';
 import { onSource } from './entry-source.ts';
-import { constraintOf, overridesOf, placedBy } from './judge.ts';
+import { constraintOf, notPlaced, overridesOf, placedBy } from './judge.ts';
 import { verified } from './verified.ts';
 
 /** M1 and what a retry begins with. */
@@ -89,7 +89,7 @@ async function assessed(deps: BatchDeps, question: Question): Promise<Assessment
   const exclusion = exclusionReason(record, overrides, spec.config.instance_restriction_overrides);
   if (exclusion !== undefined)
     return { ...base, ...placementIn(placed), blocked: { code: exclusion.reason, message: exclusion.text } };
-  if ('problem' in placed) return { ...base, blocked: { code: 'PLACEMENT_FAILED', message: placed.problem } };
+  if ('problem' in placed) return { ...base, blocked: { code: 'PLACEMENT_FAILED', message: notPlaced(placed) } };
   const { placement } = placed;
   const blocked = await placeObstacle(deps, spec, { ...scope, name: base.name }, record, placement);
   return { ...base, placement, ...(blocked === undefined ? {} : { blocked }) };

@@ -4,7 +4,7 @@ import { emptyTarget, type Entry } from '../../workflows/domain/batch/entry.ts';
 import { exclusionReason } from '../../workflows/domain/batch/exclusion.ts';
 import type { BatchSpec, InstanceRecord, NetworkRecord } from '../../workflows/domain/batch/records.ts';
 import type { BatchDeps } from './deps.ts';
-import { constraintOf, holds, overridesOf, placedBy } from './judge.ts';
+import { constraintOf, holds, notPlaced, overridesOf, placedBy } from './judge.ts';
 import { verified } from './verified.ts';
 
 /** The entry of a VM as its batch starts: M0. */
@@ -25,7 +25,7 @@ export async function firstEntry({
   const placed = await placedBy({ spec, instance, networks }, instance.running);
   const exclusion = exclusionReason(instance, overrides, spec.config.instance_restriction_overrides);
   const constraint = constraintOf({ spec, instance, networks });
-  const first = statusOf(spec, instance, exclusion?.text ?? ('problem' in placed ? placed.problem : undefined));
+  const first = statusOf(spec, instance, exclusion?.text ?? ('problem' in placed ? notPlaced(placed) : undefined));
   return {
     instance_uuid: instance.uuid,
     batch_name: spec.name,

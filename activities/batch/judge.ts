@@ -52,3 +52,8 @@ export async function placedBy({ spec, instance, networks }: Judged, running: bo
     throw err;
   }
 }
+
+/** Why it is Blocked. */
+export function notPlaced({ problem }: { readonly problem: string }): string {
+  return `PLACEMENT_FAILED: ${problem}`;
+}

@@ -31,6 +31,8 @@ export interface EditState {
   readonly assignedWindows: readonly string[];
   /** Constraints that committed entries count for. */
   readonly committedConstraints: readonly string[];
+  /** Uuids of the committed entries: a constraint that is new may hold for them too. */
+  readonly committed?: readonly string[];
   /** An entry is Blocked, Waiting or Creating. */
   readonly hasEarlyEntries: boolean;
 }
