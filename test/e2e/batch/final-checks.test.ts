@@ -124,14 +124,15 @@ describe('what has changed meanwhile, before the target is finished', { concurre
 
   test('batch/S36: a NIC on a network that the target lacks is a Conflict; mapped elsewhere it is finished with both NICs', async () => {
     const vm = await changed('s36', ({ ref }) =>
-      rig.control.addNic(ref, { network: '/DC0/network/DC0_DVPG0', mac: '00:50:56:aa:36:01', ips: ['10.9.0.5'] }),
+      rig.control.addNic(ref, { network: '/DC0/network/DC0_DVPG0', mac: '00:50:56:aa:36:01', ips: ['10.1.0.5'] }),
     );
     const { conflict } = await vm.becomes('Conflict');
     assert.equal(conflict?.code, 'NETWORK_GONE');
     await vm.batch.edit({
       network_overrides: { '/DC0/network/DC0_DVPG0': { network: 'VM-Network', nictype: 'managed', vlan_id: '' } },
     });
-    assert.equal((await resolve(vm)).result, 'finished');
+    const answer = await resolve(vm);
+    assert.equal(answer.result, 'finished', answer.conflict?.message);
     const nics = Object.values(vm.target?.devices ?? {}).filter(({ type }) => type === 'nic');
     assert.equal(nics.length, 2);
   });
@@ -140,7 +141,7 @@ describe('what has changed meanwhile, before the target is finished', { concurre
     const vm = await changed(
       's37',
       ({ ref }) =>
-        rig.control.addNic(ref, { network: '/DC0/network/DC0_DVPG0', mac: '00:50:56:aa:37:01', ips: ['10.9.0.5'] }),
+        rig.control.addNic(ref, { network: '/DC0/network/DC0_DVPG0', mac: '00:50:56:aa:37:01', ips: ['10.1.0.6'] }),
       { defaults: { force_conflict_resolution: true } },
     );
     await vm.becomes('Finished');
