@@ -38,8 +38,9 @@ export class Power {
     });
   }
 
-  /** One that doesn't exist is stopped. */
+  /** One that doesn't exist is stopped. A start that is under way, whoever has begun it, is waited for. */
   async stop(place: Place, call: Call, force: boolean): Promise<void> {
+    await this.#operations.settle(place.project, place.name, call);
     let status: InstanceState['status'] | undefined;
     await this.#bring(place, call, {
       isThere: async () => {

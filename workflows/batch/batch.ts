@@ -180,7 +180,7 @@ class Batch {
   }
 
   /** Its members, in shards. */
-  async #define(spec: BatchSpec, revision: number): Promise<void> {
+  async #define(spec: BatchSpec, revision: number, mayBeEmpty = false): Promise<void> {
     const old = this.#record?.state;
     const pages = [];
     for (let after: string | undefined; ;) {
@@ -193,7 +193,7 @@ class Batch {
       if (page.next === undefined) break;
       after = page.next;
     }
-    if (pages.length === 0)
+    if (pages.length === 0 && !mayBeEmpty)
       throw failure('InvalidRequest', `no VM matches ${spec.include_expression}: the batch would be empty`, {
         code: 'EMPTY_SELECTION',
         next: 'vmflow source vms NAME --filter EXPRESSION shows what an expression matches',
@@ -314,7 +314,8 @@ class Batch {
       'reset',
       false,
     );
-    await this.#define(record.spec, record.state.revision + 1);
+    // What was there may be gone by now: that is no reason against a reset.
+    await this.#define(record.spec, record.state.revision + 1, true);
     return done.flatMap(({ warnings }) => warnings);
   }
 

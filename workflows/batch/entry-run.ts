@@ -1,4 +1,4 @@
-import { condition } from '@temporalio/workflow';
+import { ActivityCancellationType, condition } from '@temporalio/workflow';
 import type { EntryActivities } from '../contracts/batch-activities.ts';
 import type { CommitGranted, CommitRequest, EntrySettings } from '../contracts/batch.ts';
 import type { ActivityOptions } from '@temporalio/workflow';
@@ -64,9 +64,10 @@ export class EntryRun {
     return grant;
   }
 
-  /** The activities of an entry, labelled with what this call is for. */
+  /** The activities of an entry, labelled with what this call is for. One that is cancelled is over before anything is undone. */
   act(budget: ActivityOptions, summary: string): Pick<EntryActivities, keyof EntryActivities> {
-    return control<EntryActivities>(budget, `${summary}: ${this.state.name}`);
+    const { WAIT_CANCELLATION_COMPLETED: cancellationType } = ActivityCancellationType;
+    return control<EntryActivities>({ ...budget, cancellationType }, `${summary}: ${this.state.name}`);
   }
 
   /** Does this however often a far side refuses it, and shows why it can't go on. */

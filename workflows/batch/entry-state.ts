@@ -136,8 +136,9 @@ export class EntryState {
 
   phase(): MemberPhase {
     const { status, ready_since } = this.#entry;
-    if (this.isCommitted && status !== 'Conflict') return 'committed';
-    return status === 'Idle' && ready_since !== undefined ? 'ready' : phases[status];
+    if (status !== 'Idle') return phases[status];
+    if (this.isCommitted) return 'committed';
+    return ready_since === undefined ? 'running' : 'ready';
   }
 
   view(): MigrationView {
@@ -222,15 +223,14 @@ export class EntryState {
   }
 }
 
-const phases: Readonly<Record<EntryStatus, MemberPhase>> = {
+const phases: Readonly<Record<Exclude<EntryStatus, 'Idle'>, MemberPhase>> = {
   Blocked: 'blocked',
   Waiting: 'waiting',
   'Creating new VM': 'running',
   'Performing background import tasks': 'running',
-  Idle: 'running',
-  'Performing final import tasks': 'running',
-  'Performing post-import tasks': 'running',
-  'Worker tasks complete': 'running',
+  'Performing final import tasks': 'committed',
+  'Performing post-import tasks': 'committed',
+  'Worker tasks complete': 'committed',
   Finished: 'finished',
   Error: 'error',
   Canceled: 'canceled',
