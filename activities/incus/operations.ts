@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { Call } from './call.ts';
 import { operationFailure } from './classify.ts';
 import { pathOf, type Change, type IncusClient } from './client.ts';
-import { TargetError } from './target-error.ts';
 
 /** Waits are cut into slices, so that a dead connection is noticed. */
 const slice = { seconds: 10, graceMs: 15_000 } as const;
@@ -57,18 +56,10 @@ export class Operations {
       call.check();
       const seconds = Math.max(1, Math.min(slice.seconds, Math.ceil(call.remainingMs() / 1_000)));
       const path = pathOf(['operations', id, 'wait'], { timeout: String(seconds) });
-      const found = await this.#client
-        .read(operation, path, call, seconds * 1_000 + slice.graceMs)
-        .catch((error: unknown) => noNews(error));
+      const found = await this.#client.read(operation, path, call, seconds * 1_000 + slice.graceMs);
       if (found === undefined || isOver(found.value)) return found?.value;
     }
   }
-}
-
-/** A wait that was cut off says as little as an operation that is no more known: what became of it shows in the object. */
-function noNews(error: unknown): undefined {
-  if (error instanceof TargetError && ['UNREACHABLE', 'SERVER', 'PROTOCOL'].includes(error.code)) return undefined;
-  throw error;
 }
 
 function isAbout({ resources }: Operation, name: string): boolean {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import { waitFor } from '../../support/wait-for.ts';
 import { failure, gate, marks, newInstance, useSim, volumeNames } from './builders.ts';
 
@@ -57,32 +57,51 @@ describe('batch/S52: an answer that is lost after the instance was created', () 
   });
 });
 
-describe('case/87: creating takes longer than the caller waits', () => {
-  test('and succeeds late: the next attempt waits for it and adopts it', async () => {
-    const { passed, open } = gate();
-    rig.sim.faults.add({ ...onCreate, effect: { kind: 'hold-operation', until: passed } });
-    await failure(rig.target.create(newInstance(2), { timeoutMs: 300 }), 'TIMEOUT');
-    const next = rig.target.create(newInstance(2));
-    await waitFor('the second attempt to look', () => rig.sim.journal.requests('GET', /operations$/).length > 1);
-    open();
-    await next;
-    assert.equal(created(), 1);
-    assert.equal(rig.sim.journal.requests('POST', /instances$/).length, 1);
+for (const visibleWhileCreating of [true, false])
+  describe(`case/87: creating takes longer than the caller waits (visible meanwhile: ${visibleWhileCreating})`, () => {
+    beforeEach(() => {
+      rig.sim.settings.visibleWhileCreating = visibleWhileCreating;
+    });
+
+    test('and succeeds late: the next attempt waits for it and adopts it', async () => {
+      const { passed, open } = gate();
+      rig.sim.faults.add({ ...onCreate, effect: { kind: 'hold-operation', until: passed } });
+      await failure(rig.target.create(newInstance(2), { timeoutMs: 300 }), 'TIMEOUT');
+      const next = rig.target.create(newInstance(2));
+      await waitFor('the second attempt to look', () => rig.sim.journal.requests('GET', /operations$/).length > 1);
+      open();
+      await next;
+      assert.equal(created(), 1);
+      assert.equal(rig.sim.journal.requests('POST', /instances$/).length, 1);
+    });
+
+    test('and fails late: the next attempt waits for that and creates it', async () => {
+      const { passed, open } = gate();
+      const busy = passed.then(() => rig.sim.setCapacity('default', 0));
+      rig.sim.faults.add({ ...onCreate, effect: { kind: 'hold-operation', until: busy } });
+      await failure(rig.target.create(newInstance(2), { timeoutMs: 300 }), 'TIMEOUT');
+      open();
+      await waitFor('the first attempt to fail', () => rig.sim.instances().length === 0);
+      rig.sim.setCapacity('default', 2 ** 30);
+      await rig.target.create(newInstance(2));
+      assert.equal(created(), 1);
+      assert.deepEqual(volumeNames(rig.sim), ['default/default/web-disk1']);
+    });
+
+    test('and is cleaned up meanwhile: the clean-up waits for the late end and leaves nothing', async () => {
+      const { passed, open } = gate();
+      rig.sim.faults.add({ ...onCreate, effect: { kind: 'hold-operation', until: passed } });
+      await failure(rig.target.create(newInstance(2), { timeoutMs: 300 }), 'TIMEOUT');
+      const cleanUp = rig.target.deleteOwned('default', 'web', marks());
+      await waitFor('the clean-up to look', () => rig.sim.journal.requests('GET', /operations$/).length > 1);
+      open();
+      assert.equal(await cleanUp, true);
+      assert.deepEqual(rig.sim.instances(), []);
+      assert.deepEqual(volumeNames(rig.sim), []);
+    });
   });
 
-  test('and fails late: the next attempt waits for that and creates it', async () => {
-    const { passed, open } = gate();
-    const busy = passed.then(() => rig.sim.setCapacity('default', 0));
-    rig.sim.faults.add({ ...onCreate, effect: { kind: 'hold-operation', until: busy } });
-    await failure(rig.target.create(newInstance(2), { timeoutMs: 300 }), 'TIMEOUT');
-    open();
-    await waitFor('the first attempt to fail', () => rig.sim.instances().length === 0);
-    rig.sim.setCapacity('default', 2 ** 30);
-    await rig.target.create(newInstance(2));
-    assert.equal(created(), 1);
-    assert.deepEqual(volumeNames(rig.sim), ['default/default/web-disk1']);
-  });
-
+describe('case/87: what came too late', () => {
   test('and is begun late: the one that comes second fails, and there is one', async () => {
     const { passed, open } = gate();
     rig.sim.faults.add({ ...onCreate, effect: { kind: 'hold', until: passed } });
@@ -95,18 +114,6 @@ describe('case/87: creating takes longer than the caller waits', () => {
     await rig.target.create(newInstance(2));
     assert.equal(created(), 1);
     assert.equal(rig.sim.instances().length, 1);
-  });
-
-  test('and is cleaned up meanwhile: the clean-up waits for the late end and leaves nothing', async () => {
-    const { passed, open } = gate();
-    rig.sim.faults.add({ ...onCreate, effect: { kind: 'hold-operation', until: passed } });
-    await failure(rig.target.create(newInstance(2), { timeoutMs: 300 }), 'TIMEOUT');
-    const cleanUp = rig.target.deleteOwned('default', 'web', marks());
-    await waitFor('the clean-up to look', () => rig.sim.journal.requests('GET', /operations$/).length > 1);
-    open();
-    assert.equal(await cleanUp, true);
-    assert.deepEqual(rig.sim.instances(), []);
-    assert.deepEqual(volumeNames(rig.sim), []);
   });
 
   test('with a volume whose answer was lost: the clean-up finds it without the instance', async () => {

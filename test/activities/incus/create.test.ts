@@ -207,6 +207,27 @@ describe('a volume that is in the way', () => {
     assert.equal(rig.sim.diskSize('default', 'web', 1), 4 * MiB);
   });
 
+  test('of an earlier attempt that somebody uses is left alone', async () => {
+    await rig.sim.addVolume('web-disk1', {
+      config: { size: '4MiB', 'user.migration.uuid': uuid, 'user.migration.attempt': '1' },
+    });
+    await rig.sim.addInstance({
+      name: 'rescue',
+      devices: { d: { type: 'disk', pool: 'default', source: 'web-disk1' } },
+    });
+    await failure(rig.target.create(newInstance(2, { marks: marks({ attempt: 2 }) })), 'FOREIGN_INSTANCE');
+    assert.equal(rig.sim.journal.requests('DELETE').length, 0);
+  });
+
+  test('and appears between look and create is left alone', async () => {
+    await rig.sim.addVolume('web-disk1', { config: { size: '4MiB' } });
+    const effect = { kind: 'status', status: 404, error: 'Storage volume not found' } as const;
+    rig.sim.faults.add({ method: 'GET', path: /custom\/web-disk1$/, effect });
+    await failure(rig.target.create(newInstance(2)), 'FOREIGN_INSTANCE');
+    assert.deepEqual(rig.sim.faults.unused(), []);
+    assert.deepEqual(volumeNames(rig.sim), ['default/default/web-disk1']);
+  });
+
   test('of a later attempt is left alone', async () => {
     await rig.sim.addVolume('web-disk1', {
       config: { size: '4MiB', 'user.migration.uuid': uuid, 'user.migration.attempt': '9' },

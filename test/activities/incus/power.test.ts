@@ -54,9 +54,11 @@ describe('starting', () => {
     rig.sim.faults.add({ ...onState, effect: { kind: 'hold-operation', until: passed } });
     await failure(rig.target.start('default', 'web', { timeoutMs: 300 }), 'TIMEOUT');
     const next = rig.target.start('default', 'web');
-    await waitFor('the second attempt to find it busy', () => orders().length > 1);
+    const looks = (): number => rig.sim.journal.requests('GET', /operations$/).length;
+    await waitFor('the second attempt to wait for the first', () => looks() > 0);
     open();
     await next;
+    assert.equal(orders().length, 2, 'the second one has found it busy, once');
     assert.equal(rig.sim.journal.events('instance-started').length, 1);
   });
 });

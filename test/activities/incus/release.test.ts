@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { failure, marks, newInstance, useSim, uuid, volumeNames } from './builders.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { failure, gate, marks, newInstance, useSim, uuid, volumeNames } from './builders.ts';
 
 const rig = useSim();
 const at = '2026-08-01T00:00:00Z';
@@ -178,11 +179,13 @@ describe('deleting', () => {
   test('what somebody else takes over while it is being stopped is NOT_OURS and stays', async () => {
     await rig.target.create(newInstance(1));
     await rig.target.start('default', 'web');
-    const until = Promise.resolve().then(() => {
-      instance().config['user.migration.attempt'] = '2';
-    });
-    rig.sim.faults.add({ method: 'PUT', path: /state$/, effect: { kind: 'hold', until } });
-    await failure(rig.target.deleteOwned('default', 'web', marks()), 'NOT_OURS');
+    const { passed, open } = gate();
+    rig.sim.faults.add({ method: 'PUT', path: /state$/, effect: { kind: 'hold', until: passed } });
+    const deletion = rig.target.deleteOwned('default', 'web', marks());
+    await waitFor('the stop', () => rig.sim.journal.requests('PUT', /state$/).length > 0);
+    instance().config['user.migration.attempt'] = '2';
+    open();
+    await failure(deletion, 'NOT_OURS');
     assert.equal(rig.sim.instances().length, 1);
   });
 });

@@ -5,10 +5,17 @@ import { creation, removal, replacement } from './instance-work.ts';
 import { instanceEtag, stateOfInstance, viewOfInstance } from './instance-views.ts';
 import { powerWork } from './power-work.ts';
 import { urlOf, type Request, type Route } from './routes.ts';
+import type { Server } from './server.ts';
 import { instancePost, instancePut, isHostName, parseBody, statePut } from './validate.ts';
 
-const instanceOf = ({ server, project, params }: Request): Instance =>
-  server.state.instance(project, params['name'] ?? '');
+function instanceOf({ server, project, params }: Request): Instance {
+  const found = server.state.instance(project, params['name'] ?? '');
+  if (isHidden(server, found)) throw new Refusal(404, 'Instance not found');
+  return found;
+}
+
+const isHidden = ({ settings }: Server, { busy }: Instance): boolean =>
+  busy === 'create' && !settings.visibleWhileCreating;
 
 function begin({ server, effect }: Request, work: Work): Answer {
   return { kind: 'async', operation: server.operations.begin(work, effect) };
@@ -19,9 +26,10 @@ export const instanceRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/1.0/instances',
-    handle: ({ server: { state }, project, query }) => {
+    handle: ({ server, project, query }) => {
+      const { state } = server;
       // A project that doesn't exist has no instances; nobody says that it doesn't exist.
-      const all = state.instances.filter((instance) => instance.project === project);
+      const all = state.instances.filter((instance) => instance.project === project && !isHidden(server, instance));
       const isDeep = query['recursion'] === '1';
       const shown = all.map((one) =>
         isDeep ? viewOfInstance(state, one) : urlOf(`/1.0/instances/${one.name}`, one.project),

@@ -13,6 +13,8 @@ export interface Settings {
   agentMs: number | 'never';
   /** How a taken instance name is refused. */
   existingName: 'operation' | 400 | 409;
+  /** Whether an instance can be seen before its creation is over. */
+  visibleWhileCreating: boolean;
   /** Volumes are created, changed and deleted in the background. */
   asyncVolumes: boolean;
   /** Under which name disks are served over NBD. */
@@ -26,6 +28,7 @@ export const defaultSettings: Settings = {
   operationKeptMs: 5_000,
   agentMs: 50,
   existingName: 'operation',
+  visibleWhileCreating: true,
   asyncVolumes: false,
   exportName: '',
   extensions: ['etag', 'operation_wait', 'virtual-machines', 'storage_volume_nbd', 'dependent'],
