@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { swapGap } from './b7-gap.ts';
 import { latency } from './b2-latency.ts';
+import { batchAdmission } from './b4-batch.ts';
 import { waitingForCluster } from './b8-waiting.ts';
 import { upload } from './b7-upload.ts';
 import { environment, type Outcome } from './measure.ts';
@@ -8,6 +9,7 @@ import { environment, type Outcome } from './measure.ts';
 /** `npm run bench -- <name>|all [--full]`: each benchmark with its peer in the same run. */
 const benchmarks: Readonly<Record<string, (options: { full: boolean }) => Promise<Outcome>>> = {
   b2: latency,
+  b4: batchAdmission,
   'b7-upload': upload,
   'b7-gap': swapGap,
   b8: waitingForCluster,

@@ -1,0 +1,225 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { WithStartWorkflowOperation, type Client, type Workflow } from '@temporalio/client';
+import { createBatchSpecs } from '../../activities/batch/batch-specs.ts';
+import { settingsOf } from '../../activities/batch/entry-settings.ts';
+import { firstEntry } from '../../activities/batch/first-entry.ts';
+import type { MigrationInput } from '../../workflows/contracts/batch.ts';
+import { batchId, migrationId, shardId } from '../../workflows/contracts/ids.ts';
+import { messages } from '../../workflows/contracts/messages.ts';
+import { startProcess } from '../stack/processes.ts';
+import { specOf } from '../support/batch-scenario.ts';
+import { connectTemporal, type TemporalUnderTest } from '../support/shared-temporal.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { instanceOf, network, noOpWorld } from './b4-world.ts';
+import { round, type Outcome } from './measure.ts';
+
+/** Starts at once of the flat loop. */
+const parallel = 100;
+const name = 'bench';
+
+/** B4: many VMs through a batch with far sides that do nothing, against a flat loop that starts the same workflows. */
+export async function batchAdmission(options: { full: boolean }): Promise<Outcome> {
+  const vms = options.full ? 10_000 : 1_000;
+  const ours = await onOwnServer((temporal) => throughBatch(temporal, vms));
+  const flat = await onOwnServer((temporal) => flatLoop(temporal, Math.min(vms, 1_000)));
+  const rate = vms / ours.seconds;
+  const ratio = rate / (flat.vms / flat.seconds);
+  const events = ours.events / vms;
+  return {
+    name: `B4 ${vms} VMs through a batch`,
+    numbers: {
+      vms,
+      seconds: round(ours.seconds),
+      vmsPerSecond: round(rate),
+      flatPerSecond: round(flat.vms / flat.seconds),
+      eventsPerVm: round(events),
+      longestRun: ours.longestRun,
+      largestPayload: ours.largestPayload,
+      startSeconds: round(ours.startSeconds),
+      peakRssMb: Math.round(ours.peakRss / 1e6),
+      rssAtFifthMb: Math.round(ours.rssAtFifth / 1e6),
+    },
+    verdicts: [
+      {
+        what: 'VMs per second against a flat loop',
+        measured: round(ratio),
+        unit: '×',
+        target: '>= 0.8',
+        holds: ratio >= 0.8,
+      },
+      {
+        what: 'events per VM outside its own workflow',
+        measured: round(events),
+        unit: '',
+        target: '<= 12',
+        holds: events <= 12,
+      },
+      {
+        what: 'longest run of batch and shards',
+        measured: ours.longestRun,
+        unit: 'events',
+        target: '<= 4096',
+        holds: ours.longestRun <= 4_096,
+      },
+      {
+        what: 'largest payload of batch and shards',
+        measured: ours.largestPayload,
+        unit: 'bytes',
+        target: '<= 200000',
+        holds: ours.largestPayload <= 200_000,
+      },
+    ],
+    inconclusive: false,
+  };
+}
+
+async function onOwnServer<T>(work: (temporal: TemporalUnderTest) => Promise<T>): Promise<T> {
+  const temporal = await connectTemporal({ own: true });
+  try {
+    return await work(temporal);
+  } finally {
+    await temporal.stop();
+  }
+}
+
+const spec = specOf(name, '/DC0/vm', {
+  config: { background_sync_interval: 3_600_000, final_background_sync_limit: 3_600_000 },
+});
+
+async function apply(client: Client, taskQueue: string): Promise<void> {
+  await client.workflow.executeUpdateWithStart<Workflow, unknown, [object]>(messages.apply, {
+    args: [{ spec, by: 'a benchmark' }],
+    startWorkflowOperation: new WithStartWorkflowOperation<Workflow>('batch', {
+      taskQueue,
+      workflowId: batchId(name),
+      args: [{ name }],
+      workflowIdConflictPolicy: 'USE_EXISTING',
+    }),
+  });
+}
+
+async function worker(temporal: TemporalUnderTest, taskQueue: string, vms: number): ReturnType<typeof startProcess> {
+  return await startProcess({
+    name: 'The worker of the benchmark',
+    command: process.execPath,
+    args: [fileURLToPath(new URL('./b4-worker.ts', import.meta.url))],
+    env: {
+      ...process.env,
+      TEMPORAL_ADDRESS: temporal.address,
+      TEMPORAL_NAMESPACE: temporal.namespace,
+      VMFLOW_TASK_QUEUE: taskQueue,
+      BENCH_VMS: String(vms),
+    },
+    ready: (line) => line === 'worker started',
+    readyWithinMs: 60_000,
+  });
+}
+
+interface Through {
+  readonly seconds: number;
+  readonly startSeconds: number;
+  readonly events: number;
+  readonly longestRun: number;
+  readonly largestPayload: number;
+  readonly peakRss: number;
+  /** When a fifth of the VMs was done. */
+  readonly rssAtFifth: number;
+}
+
+async function throughBatch(temporal: TemporalUnderTest, vms: number): Promise<Through> {
+  const taskQueue = 'bench-batch';
+  const process = await worker(temporal, taskQueue, vms);
+  try {
+    const { client } = temporal;
+    await apply(client, taskQueue);
+    const handle = client.workflow.getHandle(batchId(name));
+    const from = performance.now();
+    await handle.executeUpdate(messages.start, { args: [{ by: 'a benchmark' }] });
+    let startSeconds = 0;
+    let peakRss = 0;
+    let rssAtFifth = 0;
+    await waitFor(
+      'all VMs to be migrated',
+      async () => {
+        const { counts, status } = await handle.query<{ counts: Record<string, number>; status: string }>(
+          messages.status,
+        );
+        const rss = await rssOf(process.pid);
+        peakRss = Math.max(peakRss, rss);
+        if (startSeconds === 0 && (counts['none'] ?? 0) === 0) startSeconds = (performance.now() - from) / 1_000;
+        if (rssAtFifth === 0 && (counts['finished'] ?? 0) >= vms / 5) rssAtFifth = rss;
+        return status === 'Finished';
+      },
+      { timeoutMs: 3_600_000, intervalMs: 1_000 },
+    );
+    const seconds = (performance.now() - from) / 1_000;
+    const shards = Math.ceil(vms / 500);
+    const ids = [batchId(name), ...Array.from({ length: shards }, (_, shard) => shardId(name, shard))];
+    const sizes = await Promise.all(ids.map((id) => sizesOf(client, id)));
+    return {
+      seconds,
+      startSeconds,
+      peakRss,
+      rssAtFifth,
+      events: sizes.reduce((sum, { events }) => sum + events, 0),
+      longestRun: Math.max(...sizes.map(({ longest }) => longest)),
+      largestPayload: Math.max(...sizes.map(({ largest }) => largest)),
+    };
+  } finally {
+    await process.stop(3_000);
+  }
+}
+
+/** The same workflows, started by a client, each with leave to be committed from the start. */
+async function flatLoop(temporal: TemporalUnderTest, vms: number): Promise<{ vms: number; seconds: number }> {
+  const taskQueue = 'bench-flat';
+  const process = await worker(temporal, taskQueue, vms);
+  try {
+    const { client } = temporal;
+    await apply(client, taskQueue);
+    const world = noOpWorld(vms, client, createBatchSpecs(client));
+    const settings = settingsOf(spec, world.config);
+    const from = performance.now();
+    let next = 0;
+    const loop = async (): Promise<void> => {
+      for (let index = next++; index < vms; index = next++) {
+        const entry = await firstEntry({ deps: world, spec, instance: instanceOf(index), networks: [network] });
+        const input: MigrationInput = { entry, shardId: 'flat/none', settings };
+        const handle = await client.workflow.signalWithStart('migration', {
+          taskQueue,
+          workflowId: migrationId(entry.instance_uuid),
+          args: [input],
+          signal: messages.commitGranted,
+          signalArgs: [{ token: entry.token }],
+        });
+        await waitFor(
+          'a VM to be migrated',
+          async () => (await handle.query<{ status: string }>(messages.status)).status === 'Finished',
+          { timeoutMs: 600_000, intervalMs: 500 },
+        );
+      }
+    };
+    await Promise.all(Array.from({ length: parallel }, loop));
+    return { vms, seconds: (performance.now() - from) / 1_000 };
+  } finally {
+    await process.stop(3_000);
+  }
+}
+
+/** Over all runs of one workflow. */
+async function sizesOf(client: Client, id: string): Promise<{ events: number; longest: number; largest: number }> {
+  let [events, longest, largest] = [0, 0, 0];
+  for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${id}'` })) {
+    const history = (await client.workflow.getHandle(id, runId).fetchHistory()).events ?? [];
+    events += history.length;
+    longest = Math.max(longest, history.length);
+    for (const event of history) largest = Math.max(largest, JSON.stringify(event).length);
+  }
+  return { events, longest, largest };
+}
+
+async function rssOf(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1_024;
+}
