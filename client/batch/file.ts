@@ -65,11 +65,11 @@ async function withFirstTarget(session: Session, spec: BatchFile['spec']): Promi
 }
 
 function badFile(shown: string, problems: readonly FileProblem[], cause?: unknown): CliError {
-  const count = problems.length === 1 ? 'a mistake' : `${String(problems.length)} mistakes`;
+  const count = problems.length === 1 ? 'is a mistake' : `are ${String(problems.length)} mistakes`;
   return new CliError({
     exit: 'usage',
     reason: 'BATCH_FILE',
-    message: `${shown} can't be taken: there is ${count} in it`,
+    message: `${shown} can't be taken: there ${count} in it`,
     why: problems.map((problem) => problemLine(shown, problem)).join('\n'),
     state: 'nothing was started or changed',
     cause,

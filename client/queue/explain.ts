@@ -45,7 +45,7 @@ function render(session: Session, view: EntryDocument, found: PlacementExplanati
     ...(found?.reasons ?? []).map(({ field, value, why }, place) =>
       labelled(place === 0 ? 'goes to' : '', `${`${field} = ${value}`.padEnd(width)}   ${why}`, paint),
     ),
-    ...obstacles.map((obstacle, place) => labelled(place === 0 ? 'in the way' : '', obstacle, paint)),
+    ...obstacles.map((obstacle, place) => labelled(place === 0 ? 'blocked' : '', obstacle, paint)),
     ...view.next.map((command, place) => labelled(place === 0 ? 'next' : '', command, paint)),
   ];
   return `${lines.join('\n')}\n`;

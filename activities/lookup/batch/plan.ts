@@ -13,9 +13,6 @@ import { constraintOf } from '../../batch/judge.ts';
 import { verified } from '../../batch/verified.ts';
 import { OperationError } from '../../failures.ts';
 import { ExpressionError } from '../../placement/expression/expression.ts';
-import { batchSpecSchema } from '../../schemas/batch.ts';
-import { pathText } from '../../schemas/spec-path.ts';
-import { checkSpec } from '../../schemas/spec-problems.ts';
 import { cutToPage } from '../page.ts';
 import { matching, type Match } from './matching.ts';
 import { outlookOf } from './obstacles.ts';
@@ -29,12 +26,8 @@ type PlanAnswer = Extract<BatchLookupAnswer, { what: 'batch-plan' }>;
 const atOnce = 16;
 
 /** What would come of a batch if it were applied and started now. Changes nothing. */
-export async function planBatch(deps: BatchDeps, given: BatchSpec): Promise<PlanAnswer> {
-  const before = await existing(deps, given.name);
-  const shape = checkSpec(given, batchSpecSchema, Date.now(), before?.previous);
-  if ('mistakes' in shape)
-    return refused(shape.mistakes.map(({ path, message }) => ({ path: pathText(path), message })));
-  const { spec } = shape;
+export async function planBatch(deps: BatchDeps, spec: BatchSpec): Promise<PlanAnswer> {
+  const before = await existing(deps, spec.name);
   const problems = await problemsOf(spec, { config: deps.config, ...(before === undefined ? {} : { edit: before }) });
   if (problems.length > 0) return refused(problems);
   try {

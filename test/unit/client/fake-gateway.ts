@@ -43,6 +43,7 @@ export class FakeGateway implements Gateway {
   readonly cancelled: ExecutionRef[] = [];
   readonly queries: string[] = [];
   readonly lookups: LookupRequest[] = [];
+  readonly asked: { id: string; name: string; argument?: unknown }[] = [];
   isClosed = false;
 
   startWithUpdate(start: StartRequest, update: UpdateRequest): Promise<{ runId: string; answer: unknown }> {
@@ -60,7 +61,8 @@ export class FakeGateway implements Gateway {
     return settle(this.updateAnswer).then((answer) => ({ completed: true, answer }));
   }
 
-  query(target: ExecutionRef): Promise<unknown> {
+  query(target: ExecutionRef, name = '', argument?: unknown): Promise<unknown> {
+    this.asked.push({ id: target.workflowId, name, argument });
     const own = this.statusOf[target.workflowId];
     if (own !== undefined) return settle(own);
     const next = this.statuses.length > 1 ? this.statuses.shift() : this.statuses[0];
@@ -74,7 +76,7 @@ export class FakeGateway implements Gateway {
 
   list(query: string, limit: number): Promise<readonly ExecutionView[]> {
     this.queries.push(query);
-    return Promise.resolve(this.executions.slice(0, limit));
+    return Promise.resolve(this.executions.filter((execution) => isListed(execution, query)).slice(0, limit));
   }
 
   cancel(target: ExecutionRef): Promise<void> {
@@ -156,6 +158,14 @@ export class FakeGateway implements Gateway {
     this.isClosed = true;
     return Promise.resolve();
   }
+}
+
+/** The conditions of a list that the command line writes: equal attributes, and being open. */
+function isListed({ attributes, state }: ExecutionView, query: string): boolean {
+  if (query.includes("ExecutionStatus = 'Running'") && state !== 'running') return false;
+  return [...query.matchAll(/(Op\w+) = '([^']*)'/g)].every(([, name = '', value]) => {
+    return attributes[name] === undefined || attributes[name] === value;
+  });
 }
 
 function settle<T>(value: T): Promise<Exclude<T, Error>> {

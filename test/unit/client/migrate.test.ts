@@ -73,7 +73,7 @@ test('migrate list tells what Temporal recorded, without a worker, newest first 
     await runCli(['migrations', 'list', '-A', '--active', '-o', 'json'], { gateway }),
     'SetMigrationList',
   );
-  assert.equal((json['items'] as unknown[]).length, 3);
+  assert.equal((json['items'] as unknown[]).length, 2);
   assert.deepEqual(gateway.queries, [
     "OpKind = 'hibernate-migration'",
     "OpKind = 'hibernate-migration' AND ExecutionStatus = 'Running'",

@@ -42,7 +42,7 @@ test('doctor: everything well gives 0', async () => {
       Temporal           ok      1.29.1 at localhost:7233                -
       namespace          ok      vmflow, retention 30 d                  -
       search attributes  ok      all 11                                  -
-      schedules          ok      vmop-sweep, vmop-gc                     -
+      schedules          ok      vmop-sweep, sync-sources, vmop-gc       -
       control worker     ok      1 on queue vmflow: control@a            -
       transfer worker    ok      1 on queue vmflow-transfer: transfer@a  -
       worker answers     ok      build b1, SDK 1.24.0, Node 24.21.0      -
@@ -84,7 +84,7 @@ const sick: readonly [string, (gateway: FakeGateway) => void, number, RegExp, Re
   ],
   [
     'a schedule that is missing and one that is otherwise',
-    (g) => (g.schedules = [{ ...wantedSchedules('other')[0]! }]),
+    (g) => (g.schedules = [wantedSchedules('other')[0]!, wantedSchedules('vmflow')[1]!]),
     3,
     /schedules .*FAILED {2}vmop-sweep is different, vmop-gc is missing .*vmflow admin setup/,
   ],
@@ -255,7 +255,7 @@ test('open prints the link, and opens it unless only the link is wanted', async 
 test('open names the kinds it knows, and the link when there is no browser', async () => {
   assert.equal(
     errorOf(await runCli(['open', 'constructor', 'x', '-o', 'json'])).hint,
-    'kinds: vm, op, set, migration, drain, template, fleet, workflow',
+    'kinds: vm, op, set, migration, drain, template, fleet, batch, entry, source, workflow',
   );
   const runtime = { openBrowser: () => Promise.reject(new Error('ENOENT xdg-open')) };
   const { exit, stderr } = await runCli(['open', 'template', 'rhel9-base'], {
