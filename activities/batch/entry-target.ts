@@ -4,6 +4,7 @@ import type { EntryActivities, EntryScope } from '../../workflows/contracts/batc
 import type { InstanceRecord, Placement } from '../../workflows/domain/batch/records.ts';
 import { lastBeat, whileBeating } from '../heartbeat.ts';
 import type { FinalNic, NewInstance, OwnershipMarks, TargetCallOptions } from '../incus/port.ts';
+import { TargetError } from '../incus/target-error.ts';
 import { OperationError } from '../failures.ts';
 import type { BatchDeps } from './deps.ts';
 
@@ -97,7 +98,15 @@ export function createEntryTarget(deps: BatchDeps): TargetCalls {
     async deleteTarget(scope) {
       if (scope.target === '') return;
       const target = await deps.target(scope.target);
-      await onTarget((options) => target.deleteOwned(scope.project, scope.name, scope, options));
+      await onTarget(async (options) => {
+        try {
+          await target.deleteOwned(scope.project, scope.name, scope, options);
+        } catch (err) {
+          // Whatever has the name now, it isn't what this entry made.
+          if (!(err instanceof TargetError && err.code === 'NOT_OURS')) throw err;
+          deps.log.warn('an instance that is not of this entry is left alone', { ...scope, error: err.message });
+        }
+      });
     },
     async releaseTarget(scope) {
       const target = await deps.target(scope.target);

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import pLimit from 'p-limit';
 import type { SourceActivities } from '../../workflows/contracts/batch-activities.ts';
-import type { MigrationRecord, SourceUpdated, SyncResult } from '../../workflows/contracts/batch.ts';
+import type { BatchSpecAnswer, MigrationRecord, SourceUpdated, SyncResult } from '../../workflows/contracts/batch.ts';
 import { searchKeys } from '../../workflows/contracts/attributes.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import { exclusionReason } from '../../workflows/domain/batch/exclusion.ts';
@@ -47,10 +47,17 @@ async function tellBlocked(
   const hidden = new Set(unread);
   const limit = pLimit(atOnce);
   const counts = { updated: 0, missing: 0 };
+  const batches = new Map<string, Promise<BatchSpecAnswer>>();
+  // As it is now, asked once: whether a batch runs decides what may be updated.
+  const specOf = (batch: string): Promise<BatchSpecAnswer> => {
+    const spec = batches.get(batch) ?? deps.specs.of(batch, true);
+    batches.set(batch, spec);
+    return spec;
+  };
   const tell = async (workflowId: string): Promise<void> => {
     const handle = deps.temporal.workflow.getHandle(workflowId);
     const record = await handle.query<MigrationRecord>(messages.record);
-    const { spec, status } = await deps.specs.of(record.view.batch);
+    const { spec, status } = await specOf(record.view.batch);
     const overrides = overridesOf(spec, record.view.uuid);
     const isExcluded =
       exclusionReason(record.record, overrides, spec.config.instance_restriction_overrides) !== undefined;

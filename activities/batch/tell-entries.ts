@@ -39,13 +39,9 @@ export function createClosedEntries({ temporal }: BatchDeps): BatchActivities['c
     const isClosed = async (uuid: string): Promise<readonly string[]> => {
       const id = migrationId(uuid);
       if (!(await isOpen(temporal, id))) return [uuid];
-      const {
-        batch: owner,
-        committed,
-        window,
-      } = await temporal.workflow.getHandle(id).query<MigrationView>(messages.status);
+      const { batch: owner, holdsPlace } = await temporal.workflow.getHandle(id).query<MigrationView>(messages.status);
       // One that has given its place back, and whose word was lost, holds it no longer.
-      return owner !== batch || (!committed && window === undefined) ? [uuid] : [];
+      return owner !== batch || !holdsPlace ? [uuid] : [];
     };
     const closed = await whileBeating(
       () => ({}),

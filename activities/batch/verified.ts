@@ -12,9 +12,9 @@ export async function verified(deps: BatchDeps, source: string, record: Instance
       { ...options, vm: record.source_specific_id },
     ),
   );
-  if (Object.values(found).some((isThere) => isThere === false)) return { ...record, background_import: false };
   return {
     ...record,
+    background_import: !Object.values(found).includes(false),
     disks: record.disks.map((disk) =>
       found[disk.name] === true ? { ...disk, background_import_verified: true } : disk,
     ),

@@ -164,6 +164,7 @@ export class EntryState {
       stage,
       ...defined('substate', substate),
       committed: this.isCommitted,
+      holdsPlace: entry.holds_place,
       configured: entry.target.configured,
       source: record.source,
       ...(placement === undefined ? {} : { target: `${placement.target_name}/${placement.target_project}` }),

@@ -275,6 +275,8 @@ export interface MigrationView extends OperationStatus {
   readonly stage: string;
   readonly substate?: Substate;
   readonly committed: boolean;
+  /** Its batch has given it a place, which it has not given back. */
+  readonly holdsPlace: boolean;
   /** The target has, or may have, its final configuration. */
   readonly configured: boolean;
   readonly source: string;

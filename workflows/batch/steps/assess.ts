@@ -27,7 +27,10 @@ export async function assess(run: EntryRun): Promise<void> {
     until: Date.now() + 10 * settings.tickMs,
     syncLimit: 0,
   });
-  if (!mayCreate || run.isPaused) return;
+  if (!mayCreate || run.isPaused) {
+    await run.slots.release();
+    return;
+  }
   state.enter('Creating new VM', 'Creating target instance definition', {
     target: { ...state.entry.target, exists: true },
   });

@@ -21,7 +21,10 @@ export async function backgroundCopy(run: EntryRun): Promise<void> {
       if (!isFirst) state.change({ last_background_sync: now() });
       return;
     }
-    if (run.isPaused) return;
+    if (run.isPaused) {
+      await run.slots.release();
+      return;
+    }
     state.event('migration-sync-started', { first: isFirst });
     state.enter('Performing background import tasks', isFirst ? 'Copying the disks' : 'Copying what has changed', {
       pass: state.entry.pass + 1,

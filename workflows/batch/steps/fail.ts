@@ -7,6 +7,7 @@ import { cleanUp } from './clean-up.ts';
 export async function fail(run: EntryRun, finding: Finding<ErrorCode>): Promise<void> {
   const { state } = run;
   state.within('rolling-back', `${finding.message}; the source is switched on again where it was on`);
+  run.takeGrant();
   await cleanUp(run, errorPlan(state.entry));
   state.event('queue-entry-errored', { code: finding.code });
   state.enter('Error', `${finding.code}: ${finding.message}`, { error: finding });

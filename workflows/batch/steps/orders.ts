@@ -9,6 +9,8 @@ import { cleanUp } from './clean-up.ts';
 export async function cancel(run: EntryRun, { by, reason }: ByWhom, isCleanUp: boolean): Promise<void> {
   const { state } = run;
   const plan = cleanUpPlan(state.entry, { cleanup: isCleanUp });
+  // A place that was given meanwhile is given back with the news.
+  run.takeGrant();
   state.event('queue-entry-canceled', { by, reason, cleanup: isCleanUp });
   state.enter('Canceled', `canceled by ${by}${reason === undefined ? '' : `: ${reason}`}`, { stage: 'background' });
   state.within('cleanup-pending', `canceled by ${by}; what it left is being cleaned up`);

@@ -30,6 +30,7 @@ export async function rollBack(run: EntryRun, message: string): Promise<void> {
     return;
   }
   state.within('rolling-back', 'Its window ended; the source is switched on again where it was on');
+  run.takeGrant();
   await cleanUp(run, plan.steps);
   state.event('migration-rolled-back', { kept: plan.status !== 'Waiting' });
   const isAnew = plan.status === 'Waiting';
