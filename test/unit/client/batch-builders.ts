@@ -91,7 +91,15 @@ export function entryView(over: Partial<MigrationView> = {}): MigrationView {
       stage: 'final',
       substate: 'awaiting-window',
     },
-    ...{ committed: false, configured: false, source: 'vc1', target: 'tgt/default', window: 'sat', resolveCount: 0 },
+    ...{
+      committed: false,
+      configured: false,
+      holdsPlace: false,
+      source: 'vc1',
+      target: 'tgt/default',
+      window: 'sat',
+      resolveCount: 0,
+    },
     placement: {
       ...{ target_name: 'tgt', target_project: 'default', running: true },
       storage_pools: { '[ds] web/web.vmdk': 'fast' },
