@@ -75,7 +75,7 @@ export interface Source {
   ): Promise<readonly { readonly start: number; readonly length: number }[] | undefined>;
   /**
    * Bytes of the disk's flat file; only consistent while the VM is off or they belong to a snapshot. `vm` tells the datacenter,
-   * which is needed where several have a datastore of that name.
+   * which is needed where several have a disk of that name.
    */
   readRange(
     disk: { readonly name: string; readonly vm?: string },

@@ -61,10 +61,15 @@ export function createSource(vsphere: VSphere, endpoint: VCenterEndpoint, settin
       const query = { vm: refOf(vm), snapshot: snapshot === undefined ? undefined : refOf(snapshot), disk, since };
       return onSession(options, (session, given) => changedAreas(session, query, given));
     },
-    readRange: (disk, start, length, options = {}) => {
+    readRange: async (disk, start, length, options = {}) => {
       const { datastore, path } = parseDatastorePath(disk.name);
-      const file = { datastore, path: flatFileOf(path), vm: disk.vm === undefined ? undefined : refOf(disk.vm) };
-      return ticking(options, () => files.read(file, start, length, options));
+      const file = {
+        datastore,
+        path: flatFileOf(path),
+        disk: path,
+        vm: disk.vm === undefined ? undefined : refOf(disk.vm),
+      };
+      return await ticking(options, () => files.read(file, start, length, options));
     },
     verifyBackgroundImport: (disks, options = {}) => ticking(options, () => verifyTracking(files, disks, options)),
   };

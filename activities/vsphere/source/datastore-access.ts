@@ -10,12 +10,16 @@ import { readEach } from './read-each.ts';
 import type { SourceDeps } from './source-deps.ts';
 import { readOptions } from './source-deps.ts';
 import { placeOf } from './vm-candidates.ts';
+import { idOf } from './vm-ref.ts';
 
 /** A server that sends nothing for this long is given up. */
 const stallMs = 60_000;
 
-/** A file of a datastore; `vm` says in which datacenter, where several have a datastore of that name. */
+/** A file of a datastore that belongs to a disk. */
 export interface SourceFile extends DatastorePath {
+  /** The disk's own file. */
+  readonly disk: string;
+  /** Says in which datacenter, where several have a datastore of that name. */
   readonly vm: MoRef | undefined;
 }
 
@@ -44,9 +48,9 @@ export class DatastoreAccess {
     options: SourceCallOptions,
     work: (session: VSphereSession, place: DatastoreFile) => Promise<T>,
   ): Promise<T> {
-    const { datastore, path, vm } = file;
+    const { datastore, path, disk, vm } = file;
     const { datacenters } = this.#deps.memory;
-    const key = `${vm?.value ?? ''}\0${datastore}`;
+    const key = `${vm?.value ?? disk}\0${datastore}`;
     return await this.#deps.withSession(async (session) => {
       let known = datacenters.get(key);
       if (known === undefined) {
@@ -66,29 +70,54 @@ export class DatastoreAccess {
 
 const signalOf = ({ signal }: SourceCallOptions): { signal: AbortSignal | undefined } => ({ signal });
 
-/** Inventory path of the datacenter that a datastore of this name is in. */
-async function findDatacenter(
+/** Inventory path of the datacenter that the datastore of this file is in. */
+async function findDatacenter(deps: SourceDeps, session: VSphereSession, file: SourceFile): Promise<string> {
+  const { datastore, disk, vm } = file;
+  if (vm !== undefined) return await datacenterOfVm(deps, session, vm);
+  const candidates = await datacentersWith(deps, session, datastore);
+  const [only, ...others] = candidates;
+  if (only !== undefined && others.length === 0) return only;
+  // The disk itself tells, unless each of them has one of that name.
+  const sizes = candidates.map((datacenter) =>
+    session.vms.fileSize({ datacenter, datastore, path: disk }, { stallMs }),
+  );
+  const found = await Promise.all(sizes);
+  const [first, ...more] = candidates.filter((_, index) => found[index] !== undefined);
+  if (first !== undefined && more.length === 0) return first;
+  throw unknown(
+    `[${datastore}] ${disk}`,
+    first === undefined ? 'no datacenter has it' : 'several datacenters have one',
+  );
+}
+
+async function datacenterOfVm(deps: SourceDeps, session: VSphereSession, vm: MoRef): Promise<string> {
+  const places = new Places(session, readOptions(deps, {}));
+  const [content] = await session.retrieve([vm], ['parent', 'parentVApp']);
+  const place = content === undefined ? undefined : placeOf(content.props);
+  await places.load([place]);
+  const datacenter = places.datacenterOf(place);
+  if (datacenter === undefined) throw unknown(`files of ${idOf(vm)}`, 'the datacenter it is in could not be read');
+  return datacenter;
+}
+
+/** Inventory paths of the datacenters that have a datastore of this name. */
+async function datacentersWith(
   deps: SourceDeps,
   session: VSphereSession,
-  { datastore, vm }: SourceFile,
-): Promise<string> {
+  datastore: string,
+): Promise<readonly string[]> {
   const read = readOptions(deps, {});
   const places = new Places(session, read);
-  if (vm !== undefined) {
-    const [content] = await session.retrieve([vm], ['parent', 'parentVApp'], read);
-    const place = content === undefined ? undefined : placeOf(content.props);
-    await places.load([place]);
-    const datacenter = places.datacenterOf(place);
-    if (datacenter !== undefined) return datacenter;
-  }
   const refs = await session.vms.list(session.rootFolder, ['Datastore'], read);
   const { found } = await readEach(session, refs, ['name', 'parent'], read);
   const named = found.filter(({ props }) => textOf(props.get('name')) === datastore);
   const parents = named.map(({ props }) => props.get('parent') as MoRef | undefined);
   await places.load(parents);
-  const [datacenter, ...others] = new Set(parents.map((parent) => places.datacenterOf(parent)));
-  if (datacenter !== undefined && others.length === 0) return datacenter;
-  const count = others.length === 0 ? 'no datacenter has' : 'several datacenters have';
-  const message = `The files of datastore ${datastore} can't be read: ${count} one of that name.`;
-  throw new VSphereError('PROTOCOL', message, { kind: 'lookup', method: 'GET of a file', message });
+  const paths = parents.map((parent) => places.datacenterOf(parent)).filter((path) => path !== undefined);
+  return [...new Set(paths)];
+}
+
+function unknown(what: string, why: string): VSphereError {
+  const message = `${what} can't be read: ${why}.`;
+  return new VSphereError('PROTOCOL', message, { kind: 'lookup', method: 'GET of a file', message });
 }

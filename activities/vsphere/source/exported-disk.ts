@@ -87,7 +87,7 @@ export class ExportedDisk implements DiskReader {
     const { capacity, file } = parseFlatDescriptor(descriptor);
     if (capacity !== disk.capacity) throw vmdkError(`it has ${capacity} bytes, the disk has ${disk.capacity}`);
     const { datastore, path } = parseDatastorePath(disk.name);
-    const flat = { datastore, path: besides(path, file), vm };
+    const flat = { datastore, path: besides(path, file), disk: path, vm };
     const size = await files.size(flat, { signal });
     if (size !== capacity) throw vmdkError(`its file ${file} has ${size ?? 'no'} bytes instead of ${capacity}`);
     yield* readFlat(capacity, ({ start, length }) => files.read(flat, start, length, { signal }));

@@ -23,7 +23,7 @@ async function hasTrackingFile(
   try {
     const { datastore, path } = parseDatastorePath(disk);
     const vm = options.vm === undefined ? undefined : refOf(options.vm);
-    return (await files.size({ datastore, path: trackingFileOf(path), vm }, options)) !== undefined;
+    return (await files.size({ datastore, path: trackingFileOf(path), disk: path, vm }, options)) !== undefined;
   } catch (error) {
     if (error instanceof VSphereError || error instanceof VimFault) return undefined;
     throw error;
