@@ -109,6 +109,7 @@ export function noOpWorld(vms: number, temporal: Client, specs: BatchSpecs): Bat
       Promise.resolve(
         instanceOf(indexOf(vm)).disks.map(({ name, capacity }) => ({ name, capacity, key: 2000, changeId: 'c/1' })),
       ),
+    openDisk: () => Promise.resolve({ stream: () => (async function* () {})(), close: () => Promise.resolve() }),
     changedAreas: () => Promise.resolve([]),
     verifyBackgroundImport: () => Promise.resolve({}),
   } as unknown as Source;

@@ -73,7 +73,8 @@ class Shard {
       await condition(() => this.#orders.length > 0 || this.#hasNews);
       const order = this.#orders.shift();
       if (order !== undefined) await this.#carryOut(order);
-      if (this.#isClosed) return;
+      // A batch of the same name may want it again already.
+      if (this.#isClosed && this.#orders.length === 0) return;
       if (this.#hasNews || this.#done.length > 0) await this.#report();
       await this.#continueWhenLong();
     }
@@ -88,6 +89,7 @@ class Shard {
   }
 
   #replace(members: readonly Member[]): void {
+    this.#isClosed = false;
     this.#rows.clear();
     for (const member of members) this.#rows.set(member.uuid, { ...member, phase: 'none' });
     this.#hasNews = true;

@@ -40,6 +40,7 @@ import { afterNews, decideCommits, emptyCommits, forgetClosed, nextCommitInstant
 import type { BatchSpec } from '../domain/batch/records.ts';
 import { isSameJson } from '../domain/batch/stable-json.ts';
 import { validWindows } from '../domain/batch/windows.ts';
+import { Alarm } from '../shared/alarm.ts';
 import { failure, knownFailure } from '../shared/failures.ts';
 import { insist } from '../shared/insist.ts';
 import { control } from '../shared/proxies.ts';
@@ -72,6 +73,7 @@ class Batch {
   #hasNews = false;
   #done = new Map<string, OrderDone[]>();
   #lastReconcile = Date.now();
+  readonly #alarm = new Alarm('see who may be committed now');
 
   constructor(input: BatchInput) {
     this.#name = input.name;
@@ -89,10 +91,12 @@ class Batch {
 
   async run(): Promise<void> {
     for (;;) {
-      await condition(() => this.#hasNews || this.#isOver, this.#nextLookMs(), {
-        summary: 'see who may be committed now',
-      });
-      if (this.#isOver && allHandlersFinished()) return;
+      this.#alarm.set(this.#nextLook());
+      await condition(() => this.#hasNews || this.#alarm.rang() || (this.#isOver && allHandlersFinished()));
+      if (this.#isOver && allHandlersFinished()) {
+        this.#alarm.stop();
+        return;
+      }
       this.#hasNews = false;
       if (this.#record === undefined) continue;
       if (Date.now() - this.#lastReconcile >= reconcileMs) await this.#reconcile();
@@ -210,13 +214,25 @@ class Batch {
     this.#record = new BatchRecord(this.#name, state);
     this.#record.show();
     for (const [shard, members] of pages.entries()) await this.#shard(shard, { kind: 'replace', members });
-    for (let shard = pages.length; shard < (old?.shards.length ?? 0); shard += 1)
-      await this.#tell(shard, { kind: 'close' });
+    for (let shard = pages.length; shard < (old?.shards.length ?? 0); shard += 1) await this.#close(shard);
   }
 
-  /** Starts a shard, or tells the one that is there. */
+  /** Starts a shard, or tells the one that is there. One of a deleted batch of this name may just be closing. */
   async #shard(shard: number, order: Extract<ShardOrder, { kind: 'replace' }>): Promise<void> {
-    const rows = order.members.map((member) => ({ ...member, phase: 'none' as const }));
+    for (;;) {
+      if (await this.#startShard(shard, order)) return;
+      try {
+        await this.#tell(shard, order);
+        return;
+      } catch (err) {
+        if (!isGone(err)) throw err;
+      }
+    }
+  }
+
+  /** Answers whether there was none. */
+  async #startShard(shard: number, { members }: Extract<ShardOrder, { kind: 'replace' }>): Promise<boolean> {
+    const rows = members.map((member) => ({ ...member, phase: 'none' as const }));
     try {
       await startChild<(input: ShardInput) => Promise<void>>('batchShard', {
         workflowId: shardId(this.#name, shard),
@@ -228,9 +244,10 @@ class Batch {
           { key: searchKeys.batch, value: this.#name },
         ],
       });
+      return true;
     } catch (err) {
-      if (!(err instanceof TemporalFailure && err.name === 'WorkflowExecutionAlreadyStartedError')) throw err;
-      await this.#tell(shard, order);
+      if (err instanceof TemporalFailure && err.name === 'WorkflowExecutionAlreadyStartedError') return false;
+      throw err;
     }
   }
 
@@ -325,7 +342,7 @@ class Batch {
       record.become(record.state.status, `Deleting: ${record.entries} entries`);
       await this.#orderAll((orderId) => ({ kind: 'end', orderId, by, cleanup: 'none' }), 'delete', false);
     }
-    await this.#tellAll({ kind: 'close' });
+    for (const shard of record.state.shards.keys()) await this.#close(shard);
     this.#isOver = true;
     return 'deleted';
   }
@@ -351,6 +368,13 @@ class Batch {
 
   async #tell(shard: number, order: ShardOrder): Promise<void> {
     await getExternalWorkflowHandle(shardId(this.#name, shard)).signal<[ShardOrder]>(messages.shardOrder, order);
+  }
+
+  /** One that is gone needs no closing. */
+  async #close(shard: number): Promise<void> {
+    await this.#tell(shard, { kind: 'close' }).catch((err: unknown) => {
+      if (!isGone(err)) throw err;
+    });
   }
 
   #hear(news: ShardNews): void {
@@ -408,17 +432,14 @@ class Batch {
     if (entries > 0 && counts.finished === entries) record.become('Finished', `all ${entries} VMs are migrated`);
   }
 
-  #nextLookMs(): number {
+  /** When something may be decided though nothing was heard. */
+  #nextLook(): number | undefined {
     const record = this.#record;
-    if (record === undefined) return reconcileMs;
+    if (record === undefined) return undefined;
     const { migration_windows, constraints } = record.spec;
     const next = nextCommitInstant(record.commits, { windows: migration_windows, constraints }, Date.now());
-    const untilReconcile = this.#lastReconcile + reconcileMs - Date.now();
-    const isIdle = record.commits.holders.length === 0 && next === undefined;
-    return Math.max(
-      Math.min(next === undefined ? Infinity : next - Date.now(), isIdle ? 86_400_000 : untilReconcile),
-      1,
-    );
+    const reconcile = record.commits.holders.length === 0 ? undefined : this.#lastReconcile + reconcileMs;
+    return next === undefined || reconcile === undefined ? (next ?? reconcile) : Math.min(next, reconcile);
   }
 
   async #continueWhenLong(): Promise<void> {
@@ -443,6 +464,11 @@ class Batch {
   #act(budget: Parameters<typeof control>[0], summary: string): BatchActivities {
     return control<BatchActivities>(budget, summary);
   }
+}
+
+/** Of a signal: nobody has heard it. */
+function isGone(err: unknown): boolean {
+  return err instanceof ApplicationFailure && err.type === 'ExternalWorkflowExecutionNotFound';
 }
 
 function sum(all: readonly number[]): number {

@@ -169,11 +169,10 @@ class Migration {
   /** It is over, and stays to be looked at and taken up again. */
   async #park(): Promise<void> {
     await this.#run.news.send();
-    const { archiveAfterMs } = this.#run.settings;
     const isFinished = this.#state.entry.status === 'Finished';
-    await this.#run.until(() => this.#orders.length > 0, isFinished ? archiveAfterMs : undefined, 'archive it');
-    const since = Date.parse(this.#state.entry.since);
-    if (isFinished && this.#orders.length === 0 && Date.now() - since >= archiveAfterMs) this.#isDeleted = true;
+    const leftMs = Date.parse(this.#state.entry.since) + this.#run.settings.archiveAfterMs - Date.now();
+    if (isFinished && leftMs <= 0) this.#isDeleted = true;
+    else await this.#run.until(() => this.#orders.length > 0, isFinished ? leftMs : undefined, 'archive it');
   }
 
   async #pause(): Promise<void> {
