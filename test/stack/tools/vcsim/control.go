@@ -13,6 +13,7 @@ import (
 
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 )
 
@@ -206,11 +207,19 @@ func handle[B any](f func(context.Context, B) (any, error)) http.HandlerFunc {
 		}
 		result, err := f(ctx, body)
 		if err != nil {
-			answer(res, http.StatusUnprocessableEntity, map[string]string{"error": err.Error()})
+			answer(res, http.StatusUnprocessableEntity, map[string]string{"error": describe(err)})
 			return
 		}
 		answer(res, http.StatusOK, result)
 	}
+}
+
+// describe names the fault behind an error: the simulator gives most of them no text.
+func describe(err error) string {
+	if soap.IsSoapFault(err) {
+		return fmt.Sprintf("%T %s", soap.ToSoapFault(err).VimFault(), err)
+	}
+	return err.Error()
 }
 
 func answer(res http.ResponseWriter, status int, value any) {

@@ -142,16 +142,3 @@ func (w *watch) RemoveSnapshotTask(_ *simulator.Context, req *types.RemoveSnapsh
 func (w *watch) ShutdownGuest(*simulator.Context, *types.ShutdownGuest) soap.HasFault {
 	return &methods.ShutdownGuestBody{Res: &types.ShutdownGuestResponse{}}
 }
-
-// ConsolidateVMDisksTask stands in for the method that VMs of the simulator don't have.
-func (w *watch) ConsolidateVMDisksTask(ctx *simulator.Context, req *types.ConsolidateVMDisks_Task) soap.HasFault {
-	vm, ok := w.registry.Get(req.This).(*simulator.VirtualMachine)
-	if !ok {
-		return &methods.ConsolidateVMDisks_TaskBody{Fault_: simulator.Fault("", &types.ManagedObjectNotFound{Obj: req.This})}
-	}
-	task := simulator.CreateTask(vm, "consolidateVMDisks", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
-		ctx.Update(vm, []types.PropertyChange{{Name: "runtime.consolidationNeeded", Val: types.NewBool(false)}})
-		return nil, nil
-	})
-	return &methods.ConsolidateVMDisks_TaskBody{Res: &types.ConsolidateVMDisks_TaskResponse{Returnval: task.Run(ctx)}}
-}

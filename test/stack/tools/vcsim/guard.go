@@ -22,11 +22,11 @@ func newGuard() *guard {
 var (
 	snapshotCalls = map[string]bool{
 		"CreateSnapshot_Task": true, "CreateSnapshotEx_Task": true, "RemoveSnapshot_Task": true, "RemoveAllSnapshots_Task": true,
-		"RevertToSnapshot_Task": true, "RevertToCurrentSnapshot_Task": true, "ConsolidateVMDisks_Task": true,
+		"RevertToSnapshot_Task": true, "RevertToCurrentSnapshot_Task": true,
 	}
 	snapshotTasks = map[string]bool{
 		"CreateSnapshot": true, "CreateSnapshotEx": true, "RemoveSnapshot": true, "RemoveAllSnapshots": true,
-		"RevertToSnapshot": true, "RevertToCurrentSnapshot": true, "ConsolidateVMDisks": true,
+		"RevertToSnapshot": true, "RevertToCurrentSnapshot": true,
 	}
 )
 

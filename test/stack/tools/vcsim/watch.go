@@ -99,8 +99,7 @@ func (w *watch) admit(method *simulator.Method, r *rule) (mo.Reference, types.Ba
 			return nil, fault
 		}
 	}
-	ours := method.Name == "QueryChangedDiskAreas" || method.Name == "ConsolidateVMDisks_Task" || (r != nil && (r.Freeze || r.Swallow))
-	if !ours {
+	if method.Name != "QueryChangedDiskAreas" && (r == nil || (!r.Freeze && !r.Swallow)) {
 		return nil, nil
 	}
 	// Else the simulator would look for the VM in the session.
