@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
+import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { DefaultLogger, Runtime, type NativeConnection } from '@temporalio/worker';
+import { DefaultLogger, Runtime, type LogLevel, type NativeConnection } from '@temporalio/worker';
 import { searchKeys } from '../../workflows/contracts/attributes.ts';
 import { freePort } from './processes.ts';
 import { findTool } from './tool.ts';
@@ -25,14 +26,26 @@ export interface TestServer {
   now(): Promise<number>;
   /** What is due within this time happens in its order; an activity that runs meanwhile takes its real time. */
   advance(ms: number): Promise<void>;
+  /**
+   * Call it when no workflow is under way: a child that ends after its parent, of which the server tells nobody, leaves the clock
+   * locked, so that it only runs by itself.
+   */
+  freeClock(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Starts a server with our search attributes. */
-export async function startTestServer(): Promise<TestServer> {
+/** What workers and workflows of this process say. */
+export interface ServerLog {
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+/** Starts a server with our search attributes; once per process, for the log is the process's. */
+export async function startTestServer(hear: (line: ServerLog) => void = () => undefined): Promise<TestServer> {
   Runtime.install({
-    logger: new DefaultLogger('ERROR'),
-    telemetryOptions: { logging: { forward: {}, filter: { core: 'ERROR', other: 'ERROR' } } },
+    logger: new DefaultLogger('INFO', ({ level, message, meta = {} }) => hear({ level, message, facts: meta })),
+    telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } },
   });
   const path = await findTool(tools.temporalTestServer);
   const port = await freePort();
@@ -50,6 +63,7 @@ export async function startTestServer(): Promise<TestServer> {
     connection: env.nativeConnection,
     now: () => env.currentTimeMs(),
     advance: (ms) => env.sleep(ms),
+    freeClock: () => freeClock(env),
     async stop() {
       await env.teardown();
       if (pid !== undefined) release(pid);
@@ -66,6 +80,25 @@ async function started(path: string, port: number, left = tries): Promise<TestWo
     if (left <= 1) throw new Error('The Temporal test server did not start.', { cause: err });
     return await started(path, port, left - 1);
   }
+}
+
+/** A clock that can be moved is past this at once, on however busy a machine; one that is locked never is in time. */
+const leap = { ms: 600_000, withinMs: 2_000 } as const;
+
+async function freeClock(env: TestWorkflowEnvironment): Promise<void> {
+  const until = (await env.currentTimeMs()) + leap.ms;
+  const leaping = env.sleep(leap.ms);
+  while (!(await isPast(env, until))) await env.connection.testService?.unlockTimeSkipping({});
+  await leaping;
+}
+
+async function isPast(env: TestWorkflowEnvironment, time: number): Promise<boolean> {
+  const deadline = performance.now() + leap.withinMs;
+  while ((await env.currentTimeMs()) < time) {
+    if (performance.now() > deadline) return false;
+    await setTimeout(20);
+  }
+  return true;
 }
 
 /** Core starts it, and would leave it behind where this process is killed. */

@@ -1,0 +1,160 @@
+import { Worker } from '@temporalio/worker';
+import { transferQueueOf } from '../../../workflows/contracts/task-queues.ts';
+import { workflowBundlePath } from '../../../workers/bundle.ts';
+import { startTestServer, type ServerLog, type TestServer } from '../../stack/test-server.ts';
+import { EntryWorld, type SourceVm } from '../../support/entry-world.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { createBatchActivities, type BatchHands, type Casting } from './batch-activities.ts';
+import { BatchUnderTest, type BatchOptions } from './batch-under-test.ts';
+import { createCopyActivities, createEntryActivities } from './entry-activities.ts';
+import { Script } from './script.ts';
+
+const cached = process.env['VMFLOW_TEST_CACHE'] === '0' ? 0 : 500;
+
+/** Something that a workflow has told the logs. */
+export interface StagedEvent {
+  readonly action: string;
+  readonly vm: string;
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+export interface UntilOptions {
+  /** By the clock of the server. */
+  readonly withinMs?: number;
+  readonly stepMs?: number;
+}
+
+/** The workflows of batch migration on a server whose clock is moved by the test, with far sides in memory. */
+export class Stage {
+  readonly server: TestServer;
+  readonly world = new EntryWorld();
+  readonly script = new Script();
+  readonly limits = { create: 0, import: 0 };
+  readonly taskQueue = `test-${process.pid}`;
+  readonly events: StagedEvent[];
+  readonly #troubles: string[];
+  readonly #casts = new Map<string, Casting>();
+  readonly #batches: BatchUnderTest[] = [];
+  #workers: { readonly worker: Worker; readonly ended: Promise<void> }[] = [];
+
+  private constructor(server: TestServer, events: StagedEvent[], troubles: string[]) {
+    this.server = server;
+    this.events = events;
+    this.#troubles = troubles;
+  }
+
+  static async open(): Promise<Stage> {
+    const events: StagedEvent[] = [];
+    const troubles: string[] = [];
+    const hear = ({ level, message, facts }: ServerLog): void => {
+      const { action, name } = facts;
+      if (typeof action === 'string' && typeof name === 'string') events.push({ action, vm: name, facts });
+      if (level === 'WARN' || level === 'ERROR')
+        troubles.push(`${message} ${facts['error'] instanceof Error ? facts['error'].message : ''}`);
+    };
+    const stage = new Stage(await startTestServer(hear), events, troubles);
+    await stage.startWorkers();
+    return stage;
+  }
+
+  async startWorkers(): Promise<void> {
+    const hands: BatchHands = {
+      client: this.server.client,
+      world: this.world,
+      script: this.script,
+      limits: this.limits,
+      casts: this.#casts,
+      now: () => this.server.now(),
+    };
+    const common = {
+      connection: this.server.connection,
+      namespace: this.server.namespace,
+      maxHeartbeatThrottleInterval: '100ms',
+      defaultHeartbeatThrottleInterval: '100ms',
+      shutdownGraceTime: '1s',
+    } as const;
+    const workers = await Promise.all([
+      Worker.create({
+        ...common,
+        taskQueue: this.taskQueue,
+        workflowBundle: { codePath: await workflowBundlePath() },
+        maxCachedWorkflows: cached,
+        stickyQueueScheduleToStartTimeout: '2s',
+        activities: { ...createBatchActivities(hands), ...createEntryActivities(hands) },
+      }),
+      Worker.create({
+        ...common,
+        taskQueue: transferQueueOf(this.taskQueue),
+        activities: { ...createCopyActivities(hands) },
+      }),
+    ]);
+    this.#workers = workers.map((worker) => ({ worker, ended: worker.run() }));
+  }
+
+  /** No workflow and no activity makes progress until they are started again. */
+  async stopWorkers(): Promise<void> {
+    for (const { worker } of this.#workers) worker.shutdown();
+    await Promise.all(this.#workers.map(({ ended }) => ended));
+    this.#workers = [];
+  }
+
+  /** A batch of these VMs, applied. */
+  async batch(options: BatchOptions): Promise<BatchUnderTest> {
+    const name = options.name ?? `b${process.pid}-${this.#casts.size + 1}`;
+    const batch = new BatchUnderTest(this, name, options);
+    this.#casts.set(batch.name, options);
+    this.#batches.push(batch);
+    await batch.apply();
+    return batch;
+  }
+
+  /** What was said of a VM so far, once this was. */
+  async eventsOf(vm: SourceVm, last: string): Promise<readonly string[]> {
+    const said = (): string[] => this.events.filter((one) => one.vm === vm.record.name).map(({ action }) => action);
+    await waitFor(`the event ${last}`, () => said().includes(last));
+    return said();
+  }
+
+  /** Moves the clock until the probe answers something; fails when the time is over. */
+  async until<T>(what: string, probe: () => Promise<T | undefined | false>, options: UntilOptions = {}): Promise<T> {
+    const { withinMs = 600_000, stepMs = 1_000 } = options;
+    const deadline = (await this.server.now()) + withinMs;
+    for (;;) {
+      const answer = await probe();
+      if (answer !== undefined && answer !== false) return answer;
+      if ((await this.server.now()) >= deadline)
+        throw new Error(`waited ${withinMs} ms for ${what}; ${await this.#diagnosis()}`);
+      await this.server.advance(stepMs);
+    }
+  }
+
+  /** Moves the clock while something is waited for that needs it. */
+  async during<T>(work: Promise<T>): Promise<T> {
+    const state = { isDone: false };
+    const done = (): void => void (state.isDone = true);
+    work.then(done, done);
+    while (!state.isDone) await this.server.advance(500);
+    return await work;
+  }
+
+  /** Ends what the test has begun, so that the next one has the clock for itself; fails where something was breached. */
+  async clear(): Promise<void> {
+    this.script.clear();
+    Object.assign(this.limits, { create: 0, import: 0 });
+    for (const batch of this.#batches.splice(0)) await batch.end();
+    this.world.clear();
+    this.events.length = 0;
+    const breaches = this.world.breaches.splice(0);
+    if (breaches.length > 0) throw new Error(`the workflows asked for what must never be: ${breaches.join('; ')}`);
+  }
+
+  async close(): Promise<void> {
+    await this.stopWorkers();
+    await this.server.stop();
+  }
+
+  async #diagnosis(): Promise<string> {
+    const views = await Promise.all(this.#batches.map((batch) => batch.diagnosis()));
+    return [...views, ...this.#troubles.slice(-5)].join('\n');
+  }
+}
