@@ -30,19 +30,18 @@ export async function ensure<T>(call: Call, { look, act, settle, instead }: Want
     if (seen !== undefined) return seen;
     if (failure !== undefined && !passing.includes(failure.code)) throw failure;
     if (round > rounds) throw failure ?? call.failure('SERVER', `the server says that it is done, but ${instead()}.`);
-    failure = await outcome(call, act);
+    failure = await outcome(act);
     if (failure === undefined) continue;
     await settle();
     if (failure.code !== 'ETAG') await pauseWithin(call, pauseMs * round);
   }
 }
 
-async function outcome(call: Call, act: () => Promise<void>): Promise<TargetError | undefined> {
+async function outcome(act: () => Promise<void>): Promise<TargetError | undefined> {
   try {
     await act();
     return undefined;
   } catch (error) {
-    call.check();
     if (error instanceof TargetError) return error;
     throw error;
   }

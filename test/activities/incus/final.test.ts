@@ -62,6 +62,7 @@ describe('the final configuration', () => {
     rig.sim.addNetwork('flat', { config: { 'ipv4.address': 'none' } });
     rig.sim.addNetwork('ovn0', { type: 'ovn', config: { 'ipv4.address': '10.2.0.1/24' } });
     rig.sim.addNetwork('uplink', { type: 'physical', config: {} });
+    rig.sim.addNetwork('routed', { type: 'physical', config: { 'ipv4.address': '10.5.0.1/24' } });
     rig.sim.addNetwork('br1', { type: 'bridge', managed: false, config: {} });
     await rig.target.create(newInstance(1, { nic: { network: 'incusbr0', nictype: 'managed', vlan_id: '' } }));
     instance().devices['net7'] = { type: 'nic', network: 'incusbr0' };
@@ -76,6 +77,7 @@ describe('the final configuration', () => {
           nic({ network: 'br1', nictype: 'bridged', vlan_id: '12,14' }),
           nic({ network: 'br1', nictype: 'bridged', vlan_id: '100-200' }),
           nic({ network: 'eno1', nictype: 'physical', vlan_id: '5' }),
+          nic({ network: 'routed', ipv4_address: '10.5.0.7' }),
         ],
       }),
     );
@@ -91,6 +93,7 @@ describe('the final configuration', () => {
       eth5: { ...mac, name: 'eth5', nictype: 'bridged', parent: 'br1', 'vlan.tagged': '12,14' },
       eth6: { ...mac, name: 'eth6', nictype: 'bridged', parent: 'br1', 'vlan.tagged': '100-200' },
       eth7: { ...mac, name: 'eth7', nictype: 'physical', parent: 'eno1', vlan: '5' },
+      eth8: { ...mac, name: 'eth8', network: 'routed' },
     });
   });
 
@@ -102,6 +105,7 @@ describe('the final configuration', () => {
     assert.equal(instance().status, 'Stopped');
     const [stopped] = rig.sim.journal.events('instance-stopped');
     assert.ok(stopped!.seq < puts()[0]!.seq);
+    assert.equal(puts().length, 1);
   });
 
   test('a second time changes nothing and does not stop what runs', async () => {

@@ -179,6 +179,7 @@ describe('deleting', () => {
   test('what somebody else takes over while it is being stopped is NOT_OURS and stays', async () => {
     await rig.target.create(newInstance(1));
     await rig.target.start('default', 'web');
+    rig.sim.journal.clear();
     const { passed, open } = gate();
     rig.sim.faults.add({ method: 'PUT', path: /state$/, effect: { kind: 'hold', until: passed } });
     const deletion = rig.target.deleteOwned('default', 'web', marks());

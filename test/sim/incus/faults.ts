@@ -28,6 +28,8 @@ export interface Fault {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Of the path without the query. */
   readonly path: RegExp;
+  /** Only where the body names this: what is created. */
+  readonly name?: string;
   readonly effect: Effect;
   /** How many requests it hits; default 1. */
   readonly times?: number;
@@ -58,10 +60,11 @@ export class Faults {
     return this.#armed.filter(({ times }) => times > 0 && times !== Infinity).map(({ fault }) => fault);
   }
 
-  take(method: string, path: string): Effect | undefined {
+  take(method: string, path: string, body?: unknown): Effect | undefined {
     for (const armed of this.#armed) {
       const { fault } = armed;
       if (armed.times === 0 || (fault.method ?? method) !== method || !fault.path.test(path)) continue;
+      if (fault.name !== undefined && fault.name !== (body as { name?: string } | undefined)?.name) continue;
       if (armed.skip > 0) armed.skip--;
       else {
         armed.times--;

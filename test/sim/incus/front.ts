@@ -33,14 +33,9 @@ export class Front {
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const text = Buffer.concat(chunks).toString('utf8');
-    const entry = this.#server.journal.openRequest({
-      method,
-      path,
-      query,
-      body: jsonOf(text),
-      headers: shown(request),
-    });
-    const effect = this.#faults.take(method, path);
+    const sentBody = jsonOf(text);
+    const entry = this.#server.journal.openRequest({ method, path, query, body: sentBody, headers: shown(request) });
+    const effect = this.#faults.take(method, path, sentBody);
     await before(effect);
     if (effect?.kind === 'drop' && effect.when === 'before') return void request.socket.destroy();
     const instead = this.#instead(effect);
