@@ -1,3 +1,4 @@
+import { VSphereError } from '../faults.ts';
 import type { CallOptions, MoRef, Tag, VSphereSession } from '../port.ts';
 
 /** Every tag is a request of its own: for a while the list is used again. */
@@ -13,7 +14,7 @@ export class TagNames {
     refs: readonly MoRef[],
     options: CallOptions,
   ): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>> {
-    const ids = await session.vms.tagIds(refs, options);
+    const ids = await tagIds(session, refs, options);
     const all = [...ids.values()].flat();
     const tags = all.length === 0 ? new Map<string, Tag>() : await this.#names(session, all, options);
     return new Map([...ids].map(([ref, its]) => [ref, byCategory(its, tags)]));
@@ -31,6 +32,29 @@ export class TagNames {
     this.#known = { at: performance.now(), tags };
     return tags;
   }
+}
+
+/** One object that is gone may fail the question about all of them. */
+async function tagIds(
+  session: VSphereSession,
+  refs: readonly MoRef[],
+  options: CallOptions,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  try {
+    return await session.vms.tagIds(refs, options);
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    const found = new Map<string, readonly string[]>();
+    for (const ref of refs) found.set(ref.value, await session.attachedTags(ref, options).catch(noneIfGone));
+    return found;
+  }
+}
+
+const isNotFound = (error: unknown): boolean => error instanceof VSphereError && error.info.httpStatus === 404;
+
+function noneIfGone(error: unknown): readonly string[] {
+  if (isNotFound(error)) return [];
+  throw error;
 }
 
 function byCategory(ids: readonly string[], tags: ReadonlyMap<string, Tag>): ReadonlyMap<string, readonly string[]> {

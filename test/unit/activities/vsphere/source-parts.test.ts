@@ -6,6 +6,7 @@ import type { MoRef, ObjectContent, VSphereSession } from '../../../../activitie
 import { ExportKeeper } from '../../../../activities/vsphere/source/export-keeper.ts';
 import { Places } from '../../../../activities/vsphere/source/places.ts';
 import { readEach } from '../../../../activities/vsphere/source/read-each.ts';
+import { TagNames } from '../../../../activities/vsphere/source/tag-names.ts';
 import { removeSnapshots } from '../../../../activities/vsphere/source/snapshots.ts';
 
 const vm = (value: string): MoRef => ({ type: 'VirtualMachine', value });
@@ -132,6 +133,48 @@ test('places are paths without the root, read once; what stands above something 
   const { reads } = fake;
   await places.load([folder, app]);
   assert.equal(fake.reads, reads);
+});
+
+const notFound = (): VSphereError => new VSphereError('REST', 'not found', { kind: 'rest', httpStatus: 404 });
+
+/** Two VMs, of which one may be gone for the tag service. */
+function tagged(isGone: boolean): VSphereSession & { lists: number } {
+  const ids: Readonly<Record<string, readonly string[]>> = { 'vm-1': ['t1', 't2'], 'vm-2': ['t3', 'deleted'] };
+  const fake = {
+    lists: 0,
+    listTags: () => {
+      fake.lists += 1;
+      const tag = (id: string, category: string, name: string): object => ({ id, category, name });
+      return Promise.resolve([tag('t1', 'env', 'prod'), tag('t2', 'env', 'eu'), tag('t3', 'owner', 'ops')]);
+    },
+    attachedTags: ({ value }: MoRef) => (value === 'vm-1' ? Promise.resolve(ids[value]) : Promise.reject(notFound())),
+    vms: {
+      tagIds: (refs: readonly MoRef[]) =>
+        isGone
+          ? Promise.reject(notFound())
+          : Promise.resolve(new Map(refs.map(({ value }) => [value, ids[value] ?? []]))),
+    },
+  };
+  return fake as unknown as VSphereSession & { lists: number };
+}
+
+test('tags are grouped by category; one that was deleted meanwhile is none', async () => {
+  const fake = tagged(false);
+  const names = new TagNames();
+  const found = await names.of(fake, [vm('vm-1'), vm('vm-2'), vm('vm-3')], {});
+  assert.deepEqual(found.get('vm-1'), new Map([['env', ['prod', 'eu']]]));
+  assert.deepEqual(found.get('vm-2'), new Map([['owner', ['ops']]]));
+  assert.deepEqual(found.get('vm-3'), new Map());
+  await names.of(fake, [vm('vm-1')], {});
+  assert.equal(fake.lists, 1, 'the names of tags are remembered for a while');
+  await names.of(fake, [vm('vm-2')], {});
+  assert.equal(fake.lists, 2, 'an id that is not known is looked for');
+});
+
+test('a VM that is gone does not keep the tags of the others from being read', async () => {
+  const found = await new TagNames().of(tagged(true), [vm('vm-1'), vm('vm-2')], {});
+  assert.deepEqual(found.get('vm-1'), new Map([['env', ['prod', 'eu']]]));
+  assert.deepEqual(found.get('vm-2'), new Map());
 });
 
 test('an export lease is told of the progress until the disk is closed', async () => {
