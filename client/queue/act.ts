@@ -11,7 +11,7 @@ import { printIntent, printSent } from '../output/answers.ts';
 import type { Session } from '../session.ts';
 import { askStatus } from '../status-query.ts';
 import { findEntry, type NarrowFlags } from './find.ts';
-import { followEntry } from './get.ts';
+import { followEntry, lookAgain } from './get.ts';
 import { loadEntry, type EntryDocument } from './view.ts';
 
 export interface ActFlags extends NarrowFlags, WaitFlags {
@@ -149,7 +149,8 @@ export async function afterwards(
 ): Promise<ExitCode> {
   if (flags.wait !== undefined) {
     session.note(`${view.vm}: ${answer}`);
-    return await followEntry(session, view, flags, { isConflictEnd: false });
+    const now = await lookAgain(session, view);
+    return await followEntry(session, now ?? view, flags, view.conflict?.since);
   }
   const { id, runId, vm: name, uuid, link } = view;
   await printSent(session, { id, runId, name, message, answer, link, then: [['look', `vmflow queue get ${uuid}`]] });

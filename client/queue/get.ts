@@ -28,30 +28,29 @@ export const getEntry: Action<GetFlags> = async (session, args, flags) => {
 /** `queue watch VM`: until it is over or needs a person. */
 export const watchEntry: Action<WatchFlags> = async (session, [text = ''], flags) => {
   const view = await loadEntry(session, await findEntry(session, text, flags));
-  return await followEntry(session, view, { wait: '', ...flags }, { isConflictEnd: true });
+  return await followEntry(session, view, { wait: '', ...flags });
 };
 
-/** Follows an entry to its end, prints how it then stands, and answers its exit code. */
+/**
+ * Follows an entry to its end, prints how it then stands, and answers its exit code.
+ * @param answered since when the conflict is there that was just decided: it is no end
+ */
 export async function followEntry(
   session: Session,
   first: EntryDocument,
   flags: WaitFlags,
-  { isConflictEnd }: { readonly isConflictEnd: boolean },
+  answered?: string,
 ): Promise<ExitCode> {
-  const before = isConflictEnd ? undefined : first.conflict?.since;
   const lines = progressLines(session, first.vm);
   const followed = await follow<EntryDocument>(session, {
     first,
-    look: async () => {
-      const execution = await describeIfThere(session, { workflowId: first.id });
-      return execution === undefined ? undefined : await loadEntry(session, execution);
-    },
+    look: () => lookAgain(session, first),
     show: watcher<EntryDocument>(session, {
       kind: 'QueueEntry',
       render: (view, paint) => renderEntry(session, view, paint),
       tell: lines,
     }),
-    isEnd: (view) => isOver(view) || isNewConflict(view, before) || hasReached(view, flags.wait),
+    isEnd: (view) => isOver(view) || isNewConflict(view, answered) || hasReached(view, flags.wait),
     timeout: flags.timeout,
   });
   if (followed.end === 'gone') return exitCodes.cancelled.code;
@@ -60,14 +59,19 @@ export async function followEntry(
   return hasReached(followed.view, flags.wait) ? exitCodes.ok.code : exitOfEntry(followed.view);
 }
 
-export function isOver({ phase, execution, substate }: EntryDocument): boolean {
+/** Undefined: Temporal has forgotten it. */
+export async function lookAgain(session: Session, { id }: EntryDocument): Promise<EntryDocument | undefined> {
+  const execution = await describeIfThere(session, { workflowId: id });
+  return execution === undefined ? undefined : await loadEntry(session, execution);
+}
+
+function isOver({ phase, execution, substate }: EntryDocument): boolean {
   if (execution !== 'running') return true;
   return ['Finished', 'Error', 'Canceled'].includes(phase) && substate !== 'cleanup-pending';
 }
 
-/** The conflict that was just answered is no news. */
-function isNewConflict({ conflict }: EntryDocument, before: string | undefined): boolean {
-  return conflict !== undefined && conflict.since !== before;
+function isNewConflict({ conflict }: EntryDocument, answered: string | undefined): boolean {
+  return conflict !== undefined && conflict.since !== answered;
 }
 
 function hasReached({ phase, steps }: EntryDocument, until: string | undefined): boolean {
@@ -77,7 +81,7 @@ function hasReached({ phase, steps }: EntryDocument, until: string | undefined):
   return phase.toLowerCase() === wanted || begun.some(({ id }) => id.toLowerCase() === wanted);
 }
 
-export function exitOfEntry({ phase, conflict }: EntryDocument): ExitCode {
+function exitOfEntry({ phase, conflict }: EntryDocument): ExitCode {
   if (conflict !== undefined) return exitCodes.refused.code;
   if (phase === 'Finished') return exitCodes.ok.code;
   return phase === 'Canceled' ? exitCodes.cancelled.code : exitCodes.failed.code;

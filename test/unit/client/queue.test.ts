@@ -326,6 +326,20 @@ describe('orders to a VM', () => {
       assert.deepEqual([gateway.updates[0]?.update.name, gateway.updates[0]?.update.body], [verb, body]);
     });
 
+  test('retry --wait follows what comes of it, not what it was before', async () => {
+    const gateway = queued();
+    const done = omit(entryView(), 'substate');
+    const views = [
+      { ...done, entryStatus: 'Canceled' },
+      { ...done, entryStatus: 'Waiting' },
+      { ...done, entryStatus: 'Finished' },
+    ];
+    gateway.query = () => Promise.resolve(views.length > 1 ? views.shift() : views[0]);
+    const { exit, stdout } = await runCli(['queue', 'retry', 'web-03', '--wait'], { gateway });
+    assert.equal(exit, 0);
+    assert.match(stdout, /^web-03 {3}Finished/);
+  });
+
   for (const verb of ['cancel --cleanup', 'cleanup'])
     test(`${verb} wants the name of the VM`, async () => {
       const argv = ['queue', ...verb.split(' '), 'web-03'];
