@@ -115,7 +115,11 @@ export function createTransferActivities(deps: ActivityDeps): TransferActivities
 }
 
 function batchDeps({ config, vsphere, targets, temporal, log, liveness }: ActivityDeps): BatchDeps {
-  const source = async (name: string): Promise<Source> => createSource(vsphere, await config.vcenter(name));
+  const source = async (name: string): Promise<Source> => {
+    const endpoint = await config.vcenter(name);
+    const { datacenters = [], syncLimit = 1, syncTimeoutMs = 10_000 } = config.file.vcenters[name]?.source ?? {};
+    return createSource(vsphere, endpoint, { datacenters, syncLimit, syncTimeoutMs });
+  };
   return {
     config,
     source,

@@ -2,18 +2,20 @@ import { join } from 'node:path';
 import type { Exit } from './processes.ts';
 import { sampleDisk, sampleOva } from './sample-ova.ts';
 import { sampleVms } from './sample-vms.ts';
+import { sampleBatch } from './sample-batch.ts';
 import { sampleSets } from './sample-sets.ts';
 import { startStack } from './stack.ts';
 
 /** `npm run dev`: a living installation to look at, until Ctrl-C. */
 console.error(
-  'Starting Temporal with its Web UI, a vCenter simulator, Kubernetes with a VM layer and node agents, a registry, workers and bridge (the first time the tools are built: about 9 minutes).',
+  'Starting Temporal with its Web UI, a vCenter simulator, Kubernetes with a VM layer and node agents, a registry, an Incus simulator, workers and bridge (the first time the tools are built: about 9 minutes).',
 );
 const stack = await startStack({ wellKnownPorts: true });
 const { bytes, origin } = await sampleDisk(join(stack.dir, 'disk'));
 const first = await sampleOva(join(stack.dir, 'ova', 'rescue-1.0.ova'), '1.0', bytes);
 const second = await sampleOva(join(stack.dir, 'ova', 'rescue-2.0.ova'), '2.0', bytes);
 const [{ namespace: vms }, { namespace: sets }] = await Promise.all([sampleVms(stack), sampleSets(stack)]);
+const batch = await sampleBatch(stack, []);
 const prefix = `TEMPORAL_ADDRESS=${stack.temporal.address} VMFLOW_UI_URL=${stack.temporal.uiUrl ?? ''} npx vmflow`;
 
 console.log(`
@@ -26,6 +28,8 @@ Everything is up.
               VMs web-1, web-2 (running), db-1 (stopped), deaf-1 (ignores a shutdown) in namespace ${vms}
               sets shell, build, desk-1, desk-2, desk-3 on node-a in namespace ${sets}; nodes node-a, node-b, node-c
   Registry    ${stack.registry.url}
+  Incus       ${stack.incus.url} (simulator), called "lab" by the workers
+  Batch       ${batch.file}: twelve VMs in ${batch.folder}
   OVAs        ${first.path}
               ${second.path}
               (${origin})
@@ -49,6 +53,10 @@ Try, in another terminal:
   vmflow move shell --to node-b -n ${sets} --wait
   vmflow hibernate build -n ${sets} --wait; vmflow wake build -n ${sets} --wait
   vmflow node drain node-a --max-parallel 2 --yes --wait; vmflow node status node-a
+
+  vmflow batch plan -f ${batch.file}
+  vmflow batch apply -f ${batch.file}; vmflow batch start ${batch.name}; vmflow batch watch ${batch.name}
+  vmflow queue list --batch ${batch.name}; vmflow queue get web-1
 
 Ctrl-C ends all of it.`);
 
