@@ -32,21 +32,11 @@ export const watchBatch: Action<WatchFlags> = async (session, [name = ''], flags
     const now = await describeIfThere(session, { workflowId: execution.workflowId });
     if (now?.state !== 'running') return undefined;
     const batch = await loadBatch(session, now);
-    return { ...batch, rows: await rowsOf(session, batch.name, flags.show === 'all') };
+    const rows = await entriesIn(session, { batch: batch.name, isMoving: flags.show !== 'all' });
+    return { ...batch, rows: sortEntries(rows) };
   };
   return await untilSettled(session, name, look, flags);
 };
-
-async function rowsOf(session: Session, batch: string, isAll: boolean): Promise<readonly EntryRow[]> {
-  const rows = await entriesIn(session, { batch });
-  return sortEntries(isAll ? rows : rows.filter(isOfInterest));
-}
-
-/** Moves, or needs a person. */
-function isOfInterest({ phase, conflict, atRisk }: EntryRow): boolean {
-  if (conflict !== undefined || atRisk === true || phase === 'Error') return true;
-  return !['Finished', 'Canceled', 'Waiting', 'Blocked', 'Idle'].includes(phase);
-}
 
 /** Until it is finished, or nothing moves any more without somebody. */
 async function untilSettled(

@@ -1,6 +1,7 @@
 import { searchKeys, type OperationKind } from '../../workflows/contracts/attributes.ts';
 import type { MigrationView } from '../../workflows/contracts/batch.ts';
 import { isApiName } from '../../workflows/domain/batch/effective.ts';
+import type { EntryStatus } from '../../workflows/domain/batch/records.ts';
 import { usageError } from '../errors.ts';
 import type { ExecutionView } from '../gateway.ts';
 import { defined } from '../objects.ts';
@@ -41,10 +42,25 @@ export interface EntryFilter {
   readonly name?: string | undefined;
   /** Those that are over too. */
   readonly isClosedToo?: boolean;
+  /** Only those that move or need a person. */
+  readonly isMoving?: boolean;
 }
 
 /** Entries that are asked for at most. */
 const mostListed = 10_000;
+/** The same for a screen. */
+const mostMoving = 200;
+
+/** Statuses in which something is done, or somebody has to do something. */
+const moving: readonly EntryStatus[] = [
+  'Conflict',
+  'Error',
+  'Creating new VM',
+  'Performing background import tasks',
+  'Performing final import tasks',
+  'Performing post-import tasks',
+  'Worker tasks complete',
+];
 
 /** Entries by what Temporal has recorded of them. Needs no worker. */
 export async function entriesIn(session: Session, filter: EntryFilter): Promise<readonly EntryRow[]> {
@@ -54,11 +70,19 @@ export async function entriesIn(session: Session, filter: EntryFilter): Promise<
     ...(filter.batch === undefined ? [] : [`${searchKeys.batch.name} = '${quotable(filter.batch, 'batch')}'`]),
     ...(filter.name === undefined ? [] : [`${searchKeys.vm.name} = '${quotable(filter.name, 'VM')}'`]),
     ...(filter.isClosedToo === true ? [] : ["ExecutionStatus = 'Running'"]),
+    ...(filter.isMoving === true
+      ? [`(${searchKeys.status.name} IN (${moving.map(quoted).join(', ')}) OR ${searchKeys.atRisk.name} = true)`]
+      : []),
   ];
-  const executions = await (await session.gateway()).list(conditions.join(' AND '), mostListed);
+  const most = filter.isMoving === true ? mostMoving : mostListed;
+  const executions = await (await session.gateway()).list(conditions.join(' AND '), most);
   // A long migration is several runs: the last one tells.
   const last = executions.filter(({ state }) => state !== 'continued');
   return await Promise.all(last.map((execution) => entryOf(session, execution)));
+}
+
+function quoted(text: string): string {
+  return `'${text}'`;
 }
 
 /** A name that can't break out of the quotes of a list filter. */

@@ -163,6 +163,9 @@ export class FakeGateway implements Gateway {
 /** The conditions of a list that the command line writes: equal attributes, and being open. */
 function isListed({ attributes, state }: ExecutionView, query: string): boolean {
   if (query.includes("ExecutionStatus = 'Running'") && state !== 'running') return false;
+  const among = /\((Op\w+) IN \(([^)]*)\) OR (Op\w+) = true\)/.exec(query);
+  const isAmong = among?.[2]?.includes(`'${String(attributes[among[1] ?? ''])}'`) === true;
+  if (among !== null && !isAmong && attributes[among[3] ?? ''] !== true) return false;
   return [...query.matchAll(/(Op\w+) = '([^']*)'/g)].every(([, name = '', value]) => {
     return attributes[name] === undefined || attributes[name] === value;
   });
