@@ -20,6 +20,8 @@ export async function planOf(session: Session, file: ReadBatch): Promise<ExitCod
   if (plan === undefined) throw mistakesIn(file, problems);
   for (const warning of plan.warnings) session.note(`warning: ${warning}`);
   await printPlan(session, file, plan);
+  if (plan.truncated)
+    session.note('documents name only the first of them, those with trouble first; the counts are of all');
   const bad = plan.members - plan.counts.planned;
   if (bad === 0) return exitCodes.ok.code;
   session.note(

@@ -6,6 +6,7 @@ import { createConfig, parseConfig } from '../../../activities/config.ts';
 import { OperationError } from '../../../activities/failures.ts';
 import type { OwnedInstance, Target } from '../../../activities/incus/port.ts';
 import type { Source } from '../../../activities/vsphere/source-port.ts';
+import type { TlsPolicy, VSphere } from '../../../activities/vsphere/port.ts';
 import { batchQuestions } from '../../../activities/lookup/batch/questions.ts';
 import type { BatchLookupAnswer, BatchLookupRequest } from '../../../workflows/contracts/batch-lookup.ts';
 import type { BatchSpec, InstanceRecord, NetworkRecord, TargetFacts } from '../../../workflows/domain/batch/records.ts';
@@ -25,6 +26,7 @@ export class LookupWorld {
   targetFailure: Error | undefined;
   sourceFailure: Error | undefined;
   isTracked = true;
+  tls: TlsPolicy = { mode: 'ca' };
   factReads = 0;
 
   /** A VM that may migrate, with the network of its NIC. */
@@ -46,14 +48,14 @@ export class LookupWorld {
   async ask<W extends BatchLookupRequest['what']>(
     request: Extract<BatchLookupRequest, { what: W }>,
   ): Promise<Extract<BatchLookupAnswer, { what: W }>> {
-    const answers = batchQuestions(this.#deps(), { config: this.#config(), vsphere: {} as never });
+    const answers = batchQuestions(this.#deps(), { config: this.#config(), vsphere: this.#vsphere() });
     const answer = answers[request.what] as unknown as (asked: typeof request) => Promise<unknown>;
     const found: unknown = await new MockActivityEnvironment().run(() => answer(request));
     return found as Extract<BatchLookupAnswer, { what: W }>;
   }
 
   #config(): BatchDeps['config'] {
-    const vcenter = { url: 'https://vc.example/sdk', user: 'u', passwordEnv: 'P' };
+    const vcenter = { url: 'https://127.0.0.1:9/sdk', user: 'u', passwordEnv: 'P', tls: this.tls };
     const sections = {
       vcenters: Object.fromEntries([...this.vms.keys()].map((name) => [name, vcenter])),
       targets: { tgt: { url: 'http://127.0.0.1:9', allowPlainHttp: true } },
@@ -78,6 +80,14 @@ export class LookupWorld {
       inventories: createInventories(source),
       log: { warn: () => undefined },
     };
+  }
+
+  #vsphere(): VSphere {
+    const failure = this.sourceFailure;
+    const fake: Partial<VSphere> = {
+      withSession: () => (failure === undefined ? Promise.resolve('' as never) : Promise.reject(failure)),
+    };
+    return fake as VSphere;
   }
 
   #source(name: string): Source {

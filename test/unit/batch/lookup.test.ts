@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { TargetError } from '../../../activities/incus/target-error.ts';
 import type { OwnedInstance } from '../../../activities/incus/port.ts';
+import { VSphereError } from '../../../activities/vsphere/faults.ts';
 import type { BatchPlan } from '../../../workflows/contracts/batch-lookup.ts';
 import type { BatchSpec } from '../../../workflows/domain/batch/records.ts';
 import { LookupWorld } from './lookup-builders.ts';
@@ -319,6 +320,45 @@ describe('what was left behind', () => {
     const world = new LookupWorld();
     world.targetFailure = new TargetError('UNREACHABLE', 'no answer');
     assert.deepEqual((await world.ask({ what: 'orphans' })).unread, ['target tgt: no answer']);
+  });
+});
+
+describe('sources', () => {
+  const failures = [
+    ['TRANSPORT', 'Cannot connect'],
+    ['TIMEOUT', 'Cannot connect'],
+    ['TLS_CA', 'TLS error'],
+    ['AUTH', 'Authentication error'],
+    ['NOT_VCENTER', 'Unknown'],
+  ] as const;
+  for (const [code, connectivity] of failures)
+    test(`one that fails with ${code} is "${connectivity}"`, async () => {
+      const world = new LookupWorld();
+      world.sourceFailure = new VSphereError(code, 'because', { kind: 'transport' });
+      const [source] = (await world.ask({ what: 'sources' })).sources;
+      assert.deepEqual([source?.name, source?.connectivity], ['vc1', connectivity]);
+      assert.match(source?.detail ?? '', /because/);
+    });
+
+  test('one that is proven by a fingerprint and shows another waits for a person', async () => {
+    const world = new LookupWorld();
+    world.tls = { mode: 'thumbprint', sha256: 'AB:CD' };
+    world.sourceFailure = new VSphereError('TLS_THUMBPRINT', 'another one', { kind: 'transport' });
+    const [source] = (await world.ask({ what: 'sources' })).sources;
+    assert.deepEqual([source?.connectivity, source?.tls], ['Confirm TLS fingerprint', 'thumbprint AB:CD']);
+  });
+
+  test('one that answers is OK, without secrets', async () => {
+    const [source] = (await new LookupWorld().ask({ what: 'sources' })).sources;
+    const expected = {
+      name: 'vc1',
+      type: 'vmware',
+      url: 'https://127.0.0.1:9/sdk',
+      user: 'u',
+      tls: 'ca',
+      importLimit: 0,
+    };
+    assert.deepEqual(source, { ...expected, connectivity: 'OK' });
   });
 });
 

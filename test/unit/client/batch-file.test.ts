@@ -57,7 +57,7 @@ describe('batch plan', () => {
       plannedVm({ name: 'app-8', state: 'no-place', why: 'every window is full' }),
       plannedVm(),
     ],
-    { warnings: ['2 VMs of source vc1 could not be read'] },
+    { warnings: ['2 VMs of source vc1 could not be read'], truncated: true },
   );
 
   test("says what can't be planned and why, and ends with 5", async () => {
@@ -75,6 +75,7 @@ describe('batch plan', () => {
       `),
     );
     assert.match(stderr, /warning: 2 VMs of source vc1 could not be read\n/);
+    assert.match(stderr, /only the first of them/);
     assert.match(
       stderr,
       /exit 5: 4 of 5 VMs can't be planned\. Next: vmflow batch plan -f night\.yaml -o json \| jq \.blocked\n/,
