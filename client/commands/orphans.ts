@@ -26,10 +26,11 @@ export function registerOrphans(program: Command, run: Run): void {
   }).action(run(async () => (await import('../orphans/list.ts')).listOrphans));
 
   addVerb(orphans, 'adopt <name>', {
-    summary: 'make the entry of an instance anew, from its source and its marks',
+    summary: 'begin the migration of a VM anew whose entry was lost',
     examples: ['vmflow orphans adopt tgt/default/web-03'],
     exits: acts,
-    notes: 'For an entry whose workflow was lost: it goes on, and its source is on again where it was on before.',
+    notes:
+      'What is at the target is deleted, the source is on again where it was on before, the VM is in its batch again.',
   })
     .option('-y, --yes', 'skip the question')
     .option('--reason <text>', 'why, kept in the history')
@@ -37,10 +38,12 @@ export function registerOrphans(program: Command, run: Run): void {
     .action(run(async () => (await import('../orphans/act.ts')).adoptOrphan));
 
   const remove = addVerb(orphans, 'delete <name>', {
-    summary: 'delete an instance and its volumes at the target',
+    summary: 'delete what was left at the target, the source as it was',
     examples: ['vmflow orphans delete tgt/default/web-03', 'vmflow orphans delete web-03 --yes --confirm web-03'],
     exits: acts,
-    notes: 'It asks for the name of the instance. Only what still carries the same marks is deleted.',
+    notes:
+      'It asks for the name of the instance. Only what still carries the same marks is deleted; the source is on again where it was\n' +
+      'on before.',
   });
   typingName(remove, 'the name of the instance')
     .option('--reason <text>', 'why, kept in the history')

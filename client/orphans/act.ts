@@ -16,19 +16,19 @@ export interface ActFlags extends ConfirmFlags {
   readonly dryRun?: boolean;
 }
 
-/** `orphans adopt NAME`: its entry is made anew, from the source and the marks, and goes on. */
+/** `orphans adopt NAME`: what it left is undone and its VM begins anew in its batch. */
 export const adoptOrphan: Action<ActFlags> = async (session, [text = ''], flags) => {
   const orphan = await findOrphan(session, text);
-  const effect = `${orphanName(orphan)} gets an entry in batch ${orphan.batch} again and goes on; the source is switched on where it was on before`;
+  const effect = `${orphanName(orphan)} is deleted at the target, its source is switched on where it was on before, and its VM begins anew in batch ${orphan.batch}`;
   if (flags.dryRun === true) return await intend(session, orphan, 'adopt', effect);
   await confirmYes(session, `adopt: ${effect}`, flags);
   return await carryOut(session, orphan, 'adopt', flags);
 };
 
-/** `orphans delete NAME`: the instance and its volumes. */
+/** `orphans delete NAME`: what it left is undone. */
 export const deleteOrphan: Action<ActFlags> = async (session, [text = ''], flags) => {
   const orphan = await findOrphan(session, text);
-  const effect = `${orphanName(orphan)} and its volumes are deleted at the target; the source is not touched`;
+  const effect = `${orphanName(orphan)} and its volumes are deleted at the target; its source is switched on where it was on before`;
   if (flags.dryRun === true) return await intend(session, orphan, 'delete', effect);
   await confirmByName(session, orphan.name, effect, flags);
   return await carryOut(session, orphan, 'delete', flags);
