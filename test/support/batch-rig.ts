@@ -24,9 +24,9 @@ export interface BatchRigOptions {
   readonly batches?: Readonly<Record<string, unknown>>;
   /** Into the entry of the source. */
   readonly source?: Readonly<Record<string, unknown>>;
-  /** The source has a name of its own: syncs of a source are one workflow, whoever's workers it has. */
+  /** Sources have names of their own: syncs of a source are one workflow, whoever's workers it has. */
   readonly ownSource?: boolean;
-  /** Another source, `vc2`, with this in its entry: datacenter DC1, behind a proxy of its own. The first one has DC0 then. */
+  /** Another source with this in its entry: datacenter DC1, behind a proxy of its own. The first one has DC0 then. */
   readonly secondSource?: Readonly<Record<string, unknown>>;
   /** Into the entry of the target. */
   readonly target?: Readonly<Record<string, unknown>>;
@@ -41,7 +41,7 @@ export class BatchRig {
   readonly temporal: TemporalUnderTest;
   readonly vcsim: Vcsim;
   readonly proxy: FaultProxy;
-  /** In front of `vc2`. */
+  /** In front of the second source. */
   readonly secondProxy: FaultProxy | undefined;
   readonly incus: IncusSim;
   /** What is `tgt2`. */
@@ -94,9 +94,12 @@ export class BatchRig {
     return this.vcsim.control;
   }
 
-  /** Name of the first source. */
   get source(): string {
     return this.#options.ownSource === true ? `vc1-${this.id}` : 'vc1';
+  }
+
+  get secondSource(): string {
+    return this.source.replace('vc1', 'vc2');
   }
 
   get configPath(): string {
@@ -147,8 +150,8 @@ export class BatchRig {
     });
   }
 
-  /** As `vmflow source sync` does it. */
-  async sync(source = this.source): Promise<SyncResult> {
+  /** As `vmflow source sync` does it; one that runs already is joined. */
+  async joinSync(source = this.source): Promise<SyncResult> {
     return await this.client.workflow.executeUpdateWithStart<Workflow, SyncResult, []>(messages.sync, {
       startWorkflowOperation: new WithStartWorkflowOperation<Workflow>('source', {
         taskQueue: this.taskQueue,
@@ -157,6 +160,12 @@ export class BatchRig {
         workflowIdConflictPolicy: 'USE_EXISTING',
       }),
     });
+  }
+
+  /** A sync that sees everything that has happened before: the first may have begun earlier. */
+  async sync(source = this.source): Promise<SyncResult> {
+    await this.joinSync(source);
+    return await this.joinSync(source);
   }
 
   async stop(): Promise<void> {
@@ -174,7 +183,9 @@ export class BatchRig {
     const { proxy, secondProxy, incus, secondIncus, dir } = this;
     const { source, secondSource, target, batches } = this.#options;
     const datacenters = (name: string): object => (secondProxy === undefined ? {} : { datacenters: [name] });
-    const second = secondProxy && { vc2: this.#vcenter(secondProxy, { ...datacenters('DC1'), ...secondSource }) };
+    const second = secondProxy && {
+      [this.secondSource]: this.#vcenter(secondProxy, { ...datacenters('DC1'), ...secondSource }),
+    };
     await writeFile(
       this.configPath,
       stringify({

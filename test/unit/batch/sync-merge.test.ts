@@ -182,7 +182,18 @@ test('batch/S15 tracking that is switched off or on at the source makes nothing 
   assert.deepEqual(verified(off.disks), [false, false]);
   const on = mergeRecord(off, aVm({ disks: [read(), read(second)] }));
   assert.deepEqual(verified(on.disks), [false, false]);
-  assert.deepEqual(verified(mergeRecord(aVm({ background_import: false }), aVm({ disks: [aDisk()] })).disks), [false]);
+  const none = aVm({ background_import: false, disks: [read()] });
+  assert.deepEqual(verified(mergeRecord(none, aVm({ disks: [aDisk()] })).disks), [false]);
+});
+
+test('batch/S14 background import that was taken back for one disk takes nothing from the others', () => {
+  const third = read({ name: 'third' });
+  const without = aVm({ background_import: false, disks: [...aVm().disks, third] });
+  assert.deepEqual(verified(mergeRecord(without, aVm({ disks: [read(), read(second), third] })).disks), [
+    true,
+    true,
+    false,
+  ]);
 });
 
 test('reading the same once more changes nothing', () => {

@@ -64,7 +64,9 @@ export function mergeRecord(previous: InstanceRecord, fresh: InstanceRecord): In
     os_description: kept(fresh.os_description, previous.os_description),
     os_template: kept(fresh.os_template, previous.os_template),
   };
-  const isSameTracking = fresh.background_import === previous.background_import;
+  // Verified disks without background import: it was taken back for another disk of the VM, not at the source.
+  const wasTracked = previous.background_import || previous.disks.some((disk) => disk.background_import_verified);
+  const isSameTracking = fresh.background_import && wasTracked;
   return {
     ...fresh,
     ...guest,
