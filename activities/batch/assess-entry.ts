@@ -21,7 +21,7 @@ import { verified } from './verified.ts';
 /** M1 and what a retry begins with. */
 export function createAssess(deps: BatchDeps): Pick<EntryActivities, 'assessEntry' | 'replanEntry'> {
   return {
-    async assessEntry({ scope, entry }) {
+    async assessEntry({ scope, entry, expectsTarget }) {
       const { spec } = await deps.specs.of(scope.batch);
       const record = await verified(deps, scope.source, entry.record);
       const networks = await networksOf(deps, scope.source, record);
@@ -36,6 +36,7 @@ export function createAssess(deps: BatchDeps): Pick<EntryActivities, 'assessEntr
         networks,
         placed,
         baseline: isReplaced ? undefined : entry.baseline,
+        expectsTarget,
       });
     },
     async replanEntry({ scope, entry }) {
@@ -44,7 +45,15 @@ export function createAssess(deps: BatchDeps): Pick<EntryActivities, 'assessEntr
       const record = await verified(deps, scope.source, seen === undefined ? entry.record : seen.instance);
       const networks = seen?.networks ?? [];
       const placed = await placedBy({ spec, instance: record, networks }, record.running);
-      const assessment = await assessed(deps, { spec, scope, record, networks, placed, baseline: undefined });
+      const assessment = await assessed(deps, {
+        spec,
+        scope,
+        record,
+        networks,
+        placed,
+        baseline: undefined,
+        expectsTarget: entry.target.exists,
+      });
       const keepsTarget =
         isSame(entry, assessment) && !entry.target.adapted && !entry.target.started && !entry.target.configured;
       const gone = {
@@ -73,10 +82,12 @@ interface Question {
   readonly placed: { readonly placement: Placement } | { readonly problem: string };
   /** Absent: it was placed anew. */
   readonly baseline: Assessment['baseline'] | undefined;
+  /** This entry has made an instance, or may have. */
+  readonly expectsTarget: boolean;
 }
 
 async function assessed(deps: BatchDeps, question: Question): Promise<Assessment> {
-  const { spec, record, networks, placed, scope } = question;
+  const { spec, record, networks, placed } = question;
   const overrides = overridesOf(spec, record.uuid);
   const constraint = constraintOf({ spec, instance: record, networks });
   const base: Assessment = {
@@ -91,7 +102,7 @@ async function assessed(deps: BatchDeps, question: Question): Promise<Assessment
     return { ...base, ...placementIn(placed), blocked: { code: exclusion.reason, message: exclusion.text } };
   if ('problem' in placed) return { ...base, blocked: { code: 'PLACEMENT_FAILED', message: notPlaced(placed) } };
   const { placement } = placed;
-  const blocked = await placeObstacle(deps, spec, { ...scope, name: base.name }, record, placement);
+  const blocked = await placeObstacle(deps, question, base.name, placement);
   return { ...base, placement, ...(blocked === undefined ? {} : { blocked }) };
 }
 
@@ -102,18 +113,18 @@ function placementIn(placed: Question['placed']): { placement?: Placement } {
 /** A target that can't be reached blocks what is placed on it, nothing else. */
 async function placeObstacle(
   deps: BatchDeps,
-  spec: BatchSpec,
-  scope: EntryScope,
-  record: InstanceRecord,
+  { spec, scope, record, expectsTarget }: Question,
+  name: string,
   placement: Placement,
 ): Promise<Assessment['blocked']> {
   try {
-    const look = await lookAtTarget(deps, scope, placement);
+    const look = await lookAtTarget(deps, { ...scope, name }, placement);
+    if (look.present === 'ours' && !expectsTarget) return leftBehind(name, placement);
     const migrationNetwork = migrationNetworkOf(spec, placement);
     const [finding] = canPlace(
       {
         placement,
-        instanceName: scope.name,
+        instanceName: name,
         nics: record.nics,
         ...look,
         ...(migrationNetwork === undefined ? {} : { migrationNetwork }),
@@ -127,6 +138,15 @@ async function placeObstacle(
     const { message, code } = toOperationError(known, []);
     return { code, message };
   }
+}
+
+/** Nobody knows what an entry before this one has written to it, or whether somebody uses it. */
+function leftBehind(name: string, { target_name, target_project }: Placement): Assessment['blocked'] {
+  const where = `project "${target_project}" of target "${target_name}"`;
+  return {
+    code: 'TARGET_INSTANCE_EXISTS',
+    message: `TARGET_INSTANCE_EXISTS: ${where} has an instance "${name}" that an earlier migration of this VM has left: rename or remove it, or cancel and delete this entry and say vmflow orphans adopt or delete ${target_name}/${target_project}/${name}`,
+  };
 }
 
 export function migrationNetworkOf(

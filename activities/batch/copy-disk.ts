@@ -85,9 +85,9 @@ class Copy {
   /** What the source leaves out reads as zeros, also where an earlier copy has left something. */
   async #whole(options: SourceCallOptions): Promise<void> {
     const { input, source, fence, writer } = this.#parts;
-    const { scope, snapshot, disk } = input;
+    const { scope, snapshot, disk, isAgain = false } = input;
     const reader = await source.openDisk(scope.vm, snapshot, disk, options);
-    const isFresh = writer.isZeroed && scope.pass === 1;
+    const isFresh = writer.isZeroed && scope.pass === 1 && !isAgain;
     let at = 0;
     try {
       for await (const { start, data } of reader.stream(fence.signal)) {

@@ -1,9 +1,12 @@
 import { Context } from '@temporalio/activity';
 import { z } from 'zod';
 import type { EntryActivities } from '../../workflows/contracts/batch-activities.ts';
-import { lastBeat, whileBeating } from '../heartbeat.ts';
+import { lastBeat, pause, whileBeating } from '../heartbeat.ts';
 import type { Source, SourceCallOptions } from '../vsphere/source-port.ts';
 import type { BatchDeps } from './deps.ts';
+
+/** How often a guest that may be shutting down is looked at. */
+const lookEveryMs = 1_000;
 
 const beat = z.object({ taskRef: z.string().optional() });
 
@@ -11,7 +14,7 @@ const beat = z.object({ taskRef: z.string().optional() });
 export async function onSource<T>(
   deps: BatchDeps,
   name: string,
-  work: (source: Source, options: SourceCallOptions) => Promise<T>,
+  work: (source: Source, options: SourceCallOptions & { readonly signal: AbortSignal }) => Promise<T>,
 ): Promise<T> {
   const source = await deps.source(name);
   let taskRef = lastBeat(beat)?.taskRef;
@@ -38,8 +41,11 @@ export function createEntrySource(deps: BatchDeps): SourceCalls {
     async powerOffSource({ scope, graceMs }) {
       await onSource(deps, scope.source, (port, options) => port.powerOff(scope.vm, { ...options, graceMs }));
     },
-    async powerOnSource({ source, vm }) {
+    async powerOnSource({ source, vm, shutdownMs = 0 }) {
       return await onSource(deps, source, async (port, options) => {
+        const until = performance.now() + shutdownMs;
+        while (performance.now() < until && (await port.power(vm, options)) === 'on')
+          await pause(lookEveryMs, options.signal);
         if ((await port.power(vm, options)) === undefined) return { gone: true };
         await port.powerOn(vm, options);
         return { gone: false };

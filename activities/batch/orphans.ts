@@ -2,12 +2,17 @@ import type { OrphanActivities } from '../../workflows/contracts/batch-activitie
 import type { BatchView, EntriesPage, Member } from '../../workflows/contracts/batch.ts';
 import { batchId, migrationId, shardId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
+import { snapshotPrefix } from '../../workflows/domain/batch/snapshot-names.ts';
 import { OperationError } from '../failures.ts';
 import { isOpen } from '../open-workflow.ts';
 import type { BatchDeps } from './deps.ts';
+import { onSource } from './entry-source.ts';
 
 export function createOrphans(deps: BatchDeps): OrphanActivities {
   return {
+    async removeSnapshots({ source, vm, uuid }) {
+      await onSource(deps, source, (port, options) => port.removeSnapshots(vm, snapshotPrefix(uuid), options));
+    },
     async lookAtOrphan({ target: targetName, project, name, uuid, attempt }) {
       if (await isOpen(deps.temporal, migrationId(uuid)))
         throw new OperationError('Refused', `${name} is no orphan: its entry ${uuid} is there`, {

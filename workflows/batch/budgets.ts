@@ -15,7 +15,8 @@ export const budgets = {
   /** The state machine repeats it in its own way besides. */
   create: { startToCloseTimeout: '10m', heartbeatTimeout: silence, retry: retry('2s', '30s', 2, 3) },
   powerOff: { startToCloseTimeout: '15m', heartbeatTimeout: silence, retry: retry('1s', '2m', 2) },
-  powerOn: { startToCloseTimeout: '5m', heartbeatTimeout: silence, retry: retry('1s', '2m', 2) },
+  /** As long as the other way: it may have to wait for a guest to shut down first. */
+  powerOn: { startToCloseTimeout: '15m', heartbeatTimeout: silence, retry: retry('1s', '2m', 2) },
   adapt: { startToCloseTimeout: '1h', heartbeatTimeout: '30s', retry: retry('2s', '30s', 2, 3) },
   /** Each try is the state machine's. */
   finalize: { startToCloseTimeout: '5m', heartbeatTimeout: silence, retry: retry('1s', '5s', 2, 2) },

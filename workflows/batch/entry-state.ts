@@ -135,10 +135,11 @@ export class EntryState {
   }
 
   phase(): MemberPhase {
-    const { status, ready_since } = this.#entry;
+    const { status, ready_since, substate } = this.#entry;
     if (status !== 'Idle') return phases[status];
     if (this.isCommitted) return 'committed';
-    return ready_since === undefined ? 'running' : 'ready';
+    if (ready_since !== undefined) return 'ready';
+    return substate === 'awaiting-import-slot' ? 'queued' : 'running';
   }
 
   view(): MigrationView {
@@ -227,7 +228,8 @@ export class EntryState {
 const phases: Readonly<Record<Exclude<EntryStatus, 'Idle'>, MemberPhase>> = {
   Blocked: 'blocked',
   Waiting: 'waiting',
-  'Creating new VM': 'running',
+  // As one that waits: where it is placed may still change.
+  'Creating new VM': 'waiting',
   'Performing background import tasks': 'running',
   'Performing final import tasks': 'committed',
   'Performing post-import tasks': 'committed',

@@ -17,6 +17,7 @@ export async function orphan(order: OrphanOrder): Promise<OrphanResult> {
     control<EntryActivities>(budget, `${by}: ${summary}`);
   await entry(`stop ${where}`, budgets.undo).stopTarget(scope);
   if (ran) await entry(`switch the source of ${name} on again`, budgets.powerOn).powerOnSource(scope);
+  await control<OrphanActivities>(budgets.removeSnapshot, `remove the snapshots of ${name}`).removeSnapshots(scope);
   await entry(`delete ${where}`, budgets.undo).deleteTarget(scope);
   if (action === 'delete') return { outcome: 'deleted', message: `${where} is deleted` };
   const [started] = await control<BatchActivities>(budgets.start, `begin ${name} anew`).startEntries({

@@ -141,8 +141,11 @@ export interface EntryActivities {
   readSourcePower(scope: EntryScope): Promise<{ readonly power?: 'on' | 'off' | 'suspended' }>;
   /** Off already is fine. Heartbeats. */
   powerOffSource(input: { readonly scope: EntryScope; readonly graceMs: number }): Promise<void>;
-  /** On already is fine; a VM that is gone is `gone`. Heartbeats. */
-  powerOnSource(scope: EntryScope): Promise<{ readonly gone: boolean }>;
+  /**
+   * On already is fine; a VM that is gone is `gone`. `shutdownMs`: its guest was asked to shut down and may do so within this time,
+   * which is waited for. Heartbeats.
+   */
+  powerOnSource(scope: EntryScope & { readonly shutdownMs?: number }): Promise<{ readonly gone: boolean }>;
   /** Whether the disks have changed since these change ids; `unknown` where that can't be told. */
   changedSince(input: {
     readonly scope: EntryScope;
@@ -211,6 +214,8 @@ export interface CopyTransferActivities {
     readonly disk: PassDisk;
     /** Empty: the whole disk. */
     readonly since: string;
+    /** This pass has begun before, with another snapshot: what that held may be at the target. */
+    readonly isAgain?: boolean;
   }): Promise<{ readonly bytesRead: number; readonly bytesWritten: number }>;
 }
 
@@ -236,6 +241,8 @@ export interface OrphanLook {
 export interface OrphanActivities {
   /** Undefined: it is gone, or has other marks. Fails with `Refused` while its entry is there. */
   lookAtOrphan(order: OrphanOrder): Promise<OrphanLook | undefined>;
+  /** Removes what snapshots its entry has left at the source. Heartbeats. */
+  removeSnapshots(scope: EntryScope): Promise<void>;
 }
 
 /** Calls of the slots, on the control queue. */

@@ -27,10 +27,12 @@ const undo: Readonly<Record<CleanUpStep, (run: EntryRun) => Promise<void>>> = {
   },
   stopTarget,
   async powerOnSource(run) {
-    const { state } = run;
-    if (!owesPowerOn(state.entry.source_power)) return;
+    const { state, settings } = run;
+    const { source_power } = state.entry;
+    if (!owesPowerOn(source_power)) return;
+    const shutdown = source_power.seen_off_at === undefined ? { shutdownMs: settings.shutdownGraceMs } : {};
     const { gone } = await run.insist(budgets.powerOn, 'switch the source on again', (a) =>
-      a.powerOnSource(state.scope()),
+      a.powerOnSource({ ...state.scope(), ...shutdown }),
     );
     if (gone) state.warn('source-gone', `${state.name} is to be switched on again and isn't at the source any more`);
     run.isSourceGone = gone;

@@ -49,7 +49,7 @@ export async function commit(run: EntryRun): Promise<void> {
   const isOn = power !== 'off';
   const { placement, source_power, overrides } = state.entry;
   if (placement === undefined) throw new Error('an entry without a placement is never committed');
-  const facts = omit(source_power, 'restored_at', 'powered_off_by_us_at');
+  const facts = omit(source_power, 'restored_at', 'powered_off_by_us_at', 'seen_off_at');
   state.event('migration-final-started', { window: grant.window?.name });
   state.enter(
     'Performing final import tasks',

@@ -5,6 +5,7 @@ import type { EntryRun } from '../entry-run.ts';
 import { now } from '../entry-state.ts';
 import { fail } from './fail.ts';
 import { conflict } from './conflict.ts';
+import { switchOff } from './final.ts';
 import { finish } from './finish.ts';
 import { rollBack } from './roll-back.ts';
 
@@ -41,9 +42,7 @@ async function switchOffAgain(run: EntryRun): Promise<void> {
   if (state.entry.source_power.powered_off_by_us_at === undefined)
     state.change({ source_power: { ...state.entry.source_power, initial_running: true, powered_off_by_us_at: now() } });
   state.within('powering-off', 'The source was switched on; it is being shut down again');
-  await run.insist(budgets.powerOff, 'switch the source off again', (a) =>
-    a.powerOffSource({ scope: state.scope(), graceMs: settings.shutdownGraceMs }),
-  );
+  await switchOff(run, 'switch the source off again');
   const { changed } = await run.insist(budgets.look, 'see whether it has written anything', (a) =>
     a.changedSince({ scope: state.scope(), changeIds: state.entry.change_ids }),
   );

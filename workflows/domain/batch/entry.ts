@@ -33,6 +33,8 @@ export interface SourcePowerFacts {
   readonly initial_running: boolean;
   /** Written before the call that switches it off. */
   readonly powered_off_by_us_at?: string;
+  /** It was off after that. Absent: a guest that was asked to shut down may still be about to. */
+  readonly seen_off_at?: string;
   readonly restored_at?: string;
 }
 
