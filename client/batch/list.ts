@@ -56,7 +56,7 @@ function columns(session: Session): readonly Column<BatchDocument>[] {
     { header: 'PHASE', cell: ({ phase }) => phase },
     { header: 'DONE', cell: count(['finished']) },
     { header: 'RUNNING', cell: count(['running', 'ready', 'committed']) },
-    { header: 'WAITING', cell: count(['waiting', 'blocked', 'none']) },
+    { header: 'WAITING', cell: count(['queued', 'waiting', 'blocked', 'none']) },
     { header: 'CONFLICT', cell: count(['conflict']) },
     { header: 'FAILED', cell: count(['error']) },
     { header: 'NEXT-WINDOW', cell: (batch) => nextWindow(session, batch) },

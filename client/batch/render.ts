@@ -47,6 +47,7 @@ const phases: readonly (readonly [MemberPhase, string])[] = [
   ['committed', 'in their downtime'],
   ['ready', 'ready for their window'],
   ['running', 'being copied'],
+  ['queued', 'waiting to be copied'],
   ['waiting', 'waiting'],
   ['blocked', 'blocked'],
   ['conflict', 'in conflict'],

@@ -29,6 +29,7 @@ const batch = {
       'none',
       'waiting',
       'blocked',
+      'queued',
       'running',
       'ready',
       'committed',

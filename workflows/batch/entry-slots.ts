@@ -26,11 +26,14 @@ export class EntrySlots {
     return this.#state.entry.slots?.kind === kind;
   }
 
-  /** Waits until it may, or until `until`; answers whether it may. A cancelled wait leaves nothing behind. */
+  /**
+   * Waits until it may, or until `until`; answers whether it may. A cancelled wait leaves nothing behind. `onWait`: it isn't
+   * granted at once.
+   */
   async acquire(
     kind: SlotKind,
     priority: SlotPriority,
-    options: { until?: number; syncLimit: number },
+    options: { until?: number; syncLimit: number; onWait?: () => Promise<void> },
   ): Promise<boolean> {
     if (this.holds(kind)) return true;
     await this.release();
@@ -42,6 +45,7 @@ export class EntrySlots {
           this.#state.change({ slots: { kind, token, unlimited: true } });
           return true;
         }
+        await options.onWait?.();
         // Whoever keeps the slots may have been lost with the wish.
         const leftMs = options.until === undefined ? repeatWishMs : Math.min(repeatWishMs, options.until - Date.now());
         const isGranted = await condition(() => this.#granted === token, Math.max(leftMs, 1), {

@@ -22,9 +22,19 @@ export interface Member {
   readonly name: string;
 }
 
-/** What a shard knows of a member, coarse: enough for totals and for lists. */
+/** What a shard knows of a member, coarse: enough for totals and for lists. `queued`: it waits for a place to be copied. */
 export type MemberPhase =
-  'none' | 'waiting' | 'blocked' | 'running' | 'ready' | 'committed' | 'conflict' | 'finished' | 'error' | 'canceled';
+  | 'none'
+  | 'waiting'
+  | 'blocked'
+  | 'queued'
+  | 'running'
+  | 'ready'
+  | 'committed'
+  | 'conflict'
+  | 'finished'
+  | 'error'
+  | 'canceled';
 
 export interface MemberRow extends Member {
   readonly phase: MemberPhase;

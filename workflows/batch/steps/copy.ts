@@ -17,7 +17,9 @@ export async function backgroundCopy(run: EntryRun): Promise<void> {
     const priority = isFirst ? 'first' : 'top-up';
     // A top-up that finds no place is left out: the next one is due soon enough.
     const until = Date.now() + (isFirst ? 10 * settings.tickMs : Math.min(settings.finalLimitMs, 2 * settings.tickMs));
-    if (!(await run.slots.acquire('import', priority, { until, syncLimit: settings.syncLimit }))) {
+    // One that is ready for its window is shown as such, and keeps its place in the line.
+    const onWait = isFirst ? { onWait: () => run.news.send() } : {};
+    if (!(await run.slots.acquire('import', priority, { until, syncLimit: settings.syncLimit, ...onWait }))) {
       if (!isFirst) state.change({ last_background_sync: now() });
       return;
     }

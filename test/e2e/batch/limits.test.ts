@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { EntryStatus } from '../../../workflows/domain/batch/records.ts';
+import { messages } from '../../../workflows/contracts/messages.ts';
+import { BatchRig } from '../../support/batch-rig.ts';
+import type { BatchChanges, BatchUnderTest, SourceVm } from '../../support/batch-scenario.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const mib = 1024 * 1024;
+const hourMs = 3_600_000;
+const inMs = (ms: number): string => new Date(Date.now() + ms).toISOString();
+const later = (more: { readonly capacity?: number } = {}): BatchChanges => ({
+  migration_windows: [{ name: 'w1', start: inMs(hourMs), end: inMs(3 * hourMs), capacity: 0, ...more }],
+  config: { background_sync_interval: 2 * hourMs, final_background_sync_limit: 1_000 },
+});
+const copiedWhileOff: readonly EntryStatus[] = [
+  'Waiting',
+  'Creating new VM',
+  'Idle',
+  'Performing final import tasks',
+  'Idle',
+  'Performing post-import tasks',
+  'Worker tasks complete',
+  'Finished',
+];
+
+/** The second source takes one import at a time. */
+describe('limits on imports and windows, and the power of the source', { concurrency: 6 }, () => {
+  let rig: BatchRig;
+  before(async () => (rig = await BatchRig.start({ secondSource: { importLimit: 1 } })));
+  after(() => rig.stop());
+
+  async function started(batch: BatchUnderTest): Promise<void> {
+    await batch.apply();
+    await batch.start();
+  }
+
+  /** A batch with one VM of the second source. */
+  async function limited(label: string): Promise<{ batch: BatchUnderTest; vm: SourceVm }> {
+    const batch = await rig.batch();
+    await rig.control.createFolder('/DC1/vm', batch.name);
+    const folder = `/DC1/vm/${batch.name}`;
+    batch.spec = { ...batch.spec, include_expression: `location startsWith '${folder}/'` };
+    return { batch, vm: await batch.vm(label, { folder }) };
+  }
+
+  /** Its window begins now. */
+  async function beginWindow(batch: BatchUnderTest): Promise<void> {
+    await batch.edit({
+      migration_windows: batch.spec.migration_windows.map((one) => ({ ...one, start: inMs(-1_000) })),
+    });
+  }
+
+  const statusesOf = async (vm: SourceVm): Promise<readonly EntryStatus[]> =>
+    (await vm.timeline()).map(({ status }) => status);
+  const firstAt = async (vm: SourceVm, status: EntryStatus): Promise<number> =>
+    Date.parse((await vm.timeline()).find((line) => line.status === status)?.at ?? '');
+  const opened = (vm: SourceVm): readonly number[] =>
+    rig.incus.journal.events('nbd-opened', vm.name).map(({ at }) => at);
+  async function powerOf(vm: SourceVm): Promise<readonly { readonly state: string; readonly at: number }[]> {
+    const events = await rig.control.powerEvents();
+    return events.flatMap(({ vm: ref, state, at }) => (ref === vm.ref ? [{ state, at: Date.parse(at) }] : []));
+  }
+
+  test('batch/S25 case/82: one import at a time: who waits for it says so, and who is committed never waits behind', async () => {
+    const [one, other] = [await limited('s25a'), await limited('s25b')];
+    const held = one.vm.holdFinalCopy();
+    await started(one.batch);
+    await one.vm.isInFinalCopy();
+    await started(other.batch);
+    const waits = await other.vm.becomes('Idle', ({ substate }) => substate === 'awaiting-import-slot');
+    assert.equal(waits.waitingFor, 'slot');
+    assert.match(waits.message, /Waiting for other instances to finish importing/);
+    await waitFor('its batch to know', async () => (await other.batch.view()).counts.queued === 1);
+    assert.deepEqual((await statusesOf(other.vm)).slice(-1), ['Idle'], 'nothing was copied');
+    held.release();
+    for (const { vm } of [one, other]) await vm.becomes('Finished');
+    const done = await firstAt(one.vm, 'Worker tasks complete');
+    const began = await firstAt(other.vm, 'Performing background import tasks');
+    assert.ok(done <= began, 'the place was kept until nothing was imported any more');
+  });
+
+  test('case/66: of 20 VMs that are ready at the same moment, one gets the last place of a window', async () => {
+    const batch = await rig.batch(later({ capacity: 1 }));
+    const vms: SourceVm[] = [];
+    for (let at = 0; at < 20; at += 1) vms.push(await batch.vm(`c66-${at}`, { disks: [{ size: mib }] }));
+    await started(batch);
+    await waitFor('all to be ready', async () => (await batch.view()).ready === 20, { timeoutMs: 120_000 });
+    let open = (): void => undefined;
+    const until = new Promise<void>((resolve) => (open = resolve));
+    rig.incus.faults.add({ path: /virtual-machine\/c66-.*\/nbd$/, times: Infinity, effect: { kind: 'hold', until } });
+    await beginWindow(batch);
+    const off = async (): Promise<readonly SourceVm[]> => {
+      const refs = (await rig.control.vms()).filter(({ powerState }) => powerState === 'poweredOff');
+      return vms.filter((vm) => refs.some(({ ref }) => ref === vm.ref));
+    };
+    await waitFor('one to be off', async () => (await off()).length > 0);
+    // Everybody is decided about again.
+    await batch.edit({ config: { sync_limit: 9 } });
+    const { windows, ready } = await waitFor('the others to wait', async () => {
+      const view = await batch.view();
+      return view.ready === 19 ? view : undefined;
+    });
+    assert.deepEqual([windows[0]?.held, ready], [1, 19]);
+    const [first, ...more] = await off();
+    assert.deepEqual(more, []);
+    open();
+    assert.ok(first !== undefined);
+    await first.becomes('Finished');
+    const second = await waitFor('the next one', async () => (await off()).find((vm) => vm !== first));
+    const finishedAt = (await first.timeline()).at(-1)?.at ?? '';
+    const offAt = (await powerOf(second)).find(({ state }) => state === 'poweredOff')?.at ?? 0;
+    assert.ok(offAt >= Date.parse(finishedAt), 'it began when the first was done');
+    await batch.update(messages.reset, { force: true });
+  });
+
+  test('batch/S26: without change tracking, and allowed, all is copied once, with the source off', async () => {
+    const batch = await rig.batch({
+      config: {
+        instance_restriction_overrides: {
+          allow_unknown_os: false,
+          allow_no_ipv4: false,
+          allow_no_background_import: true,
+        },
+      },
+    });
+    const vm = await batch.vm('s26');
+    await rig.control.changeVm(vm.ref, { tracking: false });
+    await started(batch);
+    const { copyPass } = await vm.becomes('Finished');
+    assert.equal(copyPass, 1);
+    assert.deepEqual(await statusesOf(vm), copiedWhileOff);
+    const offAt = (await powerOf(vm)).find(({ state }) => state === 'poweredOff')?.at ?? Infinity;
+    const [made, ...copies] = opened(vm);
+    assert.ok(made !== undefined && copies.length > 0);
+    assert.ok(copies.every((at) => at >= offAt));
+    await vm.assertSameDisks();
+  });
+
+  test('batch/S26: without change tracking, and not allowed, it is Blocked and told why', async () => {
+    const batch = await rig.batch();
+    const vm = await batch.vm('s26b');
+    await rig.control.changeVm(vm.ref, { tracking: false });
+    await started(batch);
+    const { message } = await vm.becomes('Blocked');
+    assert.match(message, /background import is not supported: switch change tracking on/);
+    assert.deepEqual(opened(vm), []);
+  });
+
+  test('case/64: a restriction that is lifted and tracking that can’t be verified: the VM is migrated, nothing repeats for ever', async () => {
+    const batch = await rig.batch({
+      config: {
+        instance_restriction_overrides: {
+          allow_unknown_os: false,
+          allow_no_ipv4: true,
+          allow_no_background_import: true,
+        },
+      },
+    });
+    const vm = await batch.vm('c64', { ips: [] });
+    await rig.control.setTrackingFiles(vm.ref, false);
+    await started(batch);
+    await vm.becomes('Finished');
+    assert.deepEqual(await statusesOf(vm), copiedWhileOff);
+    await vm.assertSameDisks();
+  });
+
+  test('batch/S27: a VM that was off as its batch started and is on as it is committed runs at the target', async () => {
+    const batch = await rig.batch(later());
+    const vm = await batch.vm('s27', { poweredOn: false });
+    await started(batch);
+    assert.equal((await vm.becomes('Idle', ({ stage }) => stage === 'final')).placement?.running, false);
+    await rig.control.powerOnVm(vm.ref);
+    await beginWindow(batch);
+    assert.equal((await vm.becomes('Finished')).placement?.running, true);
+    assert.equal(vm.target?.status, 'Running');
+    assert.equal(await vm.power(), 'poweredOff');
+  });
+
+  test('batch/S27: where its owner wants it stopped, it is stopped at the target', async () => {
+    const batch = await rig.batch(later());
+    const vm = await batch.vm('s27b', { poweredOn: false });
+    await batch.apply();
+    const [row] = await batch.rows();
+    await batch.edit({ overrides: { [row?.uuid ?? '']: { stopped_after_migration: true } } });
+    await batch.start();
+    await vm.becomes('Idle', ({ stage }) => stage === 'final');
+    await rig.control.powerOnVm(vm.ref);
+    await beginWindow(batch);
+    await vm.becomes('Finished');
+    assert.equal(vm.target?.status, 'Stopped');
+    assert.equal(await vm.power(), 'poweredOff');
+  });
+
+  test('case/95: a VM that is off stays off, here and there, without a task that fails', async () => {
+    const batch = await rig.batch();
+    const vm = await batch.vm('c95', { poweredOn: false });
+    await started(batch);
+    await vm.becomes('Finished');
+    await vm.assertSameDisks();
+    assert.equal(vm.target?.status, 'Stopped');
+    assert.deepEqual(await powerOf(vm), []);
+    const tasks = (await rig.control.finishedTasks()).filter(({ object }) => object === vm.ref);
+    assert.ok(tasks.length > 0);
+    assert.deepEqual(
+      tasks.filter(({ state, method }) => state === 'error' || method.startsWith('Power')),
+      [],
+    );
+  });
+});
