@@ -28,6 +28,12 @@ test('more samples of a steady pace make it narrower', () => {
   assert.ok(earliest > 110 * minute && earliest < 119 * minute && latest > 119 * minute && latest < 130 * minute);
 });
 
+test('a sample of a clock that goes ahead makes nothing faster', () => {
+  const samples = perMinute(0, 10);
+  const [behind, level] = [minute / 2, minute].map((now) => eta({ samples, total: 100, now })!.earliest! - now);
+  assert.equal(behind, level);
+});
+
 test('what is done is done now', () => {
   assert.deepEqual(eta({ samples: perMinute(0, 10), total: 10, now: 5 * minute }), {
     earliest: 5 * minute,
@@ -92,7 +98,8 @@ test('samples are kept in time, twenty at most; one that has fallen back begins 
   const all = perMinute(...Array.from({ length: 30 }, (_, index) => index));
   const kept = all.reduce<EtaSample[]>(withSample, []);
   assert.deepEqual(kept, all.slice(10));
-  assert.deepEqual(withSample(kept, { at: 1, done: 99 }), kept);
+  for (const at of [1, 29 * minute]) assert.deepEqual(withSample(kept, { at, done: 99 }), kept);
+  assert.equal(withSample(perMinute(0, 5), { at: 2 * minute, done: 5 }).length, 3, 'a standstill is measured too');
   assert.deepEqual(withSample(kept, { at: 99 * minute, done: 3 }), [{ at: 99 * minute, done: 3 }]);
 });
 

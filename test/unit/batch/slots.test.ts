@@ -103,6 +103,15 @@ const rows: readonly [title: string, calls: readonly SlotCall[], granted: readon
     ['1', '', '', '2'],
   ],
   [
+    'of two wishes of the same moment the later one counts',
+    [
+      ask('1', 'vc2', 'first', { token: 'a', askedAt: 1 }),
+      ask('1', 'h1', 'first', { token: 'b', askedAt: 1 }),
+      ask('2', 'vc2'),
+    ],
+    ['1', '1', '2'],
+  ],
+  [
     'who is over gives back what it holds, and is skipped where it waits',
     [
       ask('1', 'vc2'),
@@ -160,6 +169,19 @@ test('it keeps one place of each and not more, and only the first of the line do
   assert.deepEqual(granted, ['1', '', '', '3', '4', '']);
 });
 
+test('one that has others before it in one of its lines keeps nothing', () => {
+  const { granted } = after([
+    ask('1', 'vc2'),
+    ask('2', 'h1'),
+    ask('last', 'vc2', 'final'),
+    ask('next', 'vc2 h1 tgt', 'final'),
+    ask('3', 'tgt'),
+    ask('4', 'tgt'),
+    ask('5', 'tgt'),
+  ]);
+  assert.deepEqual(granted, ['1', '2', '', '', '3', '4', '5']);
+});
+
 test('case/82: one that waits is told apart from one that works, with what it waits for', () => {
   const { slots } = after([
     ask('1', 'vc1 tgt'),
@@ -179,6 +201,7 @@ test('case/82: one that waits is told apart from one that works, with what it wa
     slotWaitInWords({ permit: 'vc1', limit: 5, heldBy: ['a', 'b', 'c', 'd', 'e'], ahead: 0 }),
     /held by a, b, c and 2 more;/,
   );
+  assert.match(slotWaitInWords({ permit: 'p', limit: 3, heldBy: ['a', 'b', 'c'], ahead: 0 }), /held by a, b, c;/);
 });
 
 test('one that waits for a place that is kept for another is told for whom', () => {

@@ -44,6 +44,11 @@ const rows: readonly Row[] = [
     [window('W', '22:00', '23:00', { lockout: '23:01' })],
     [['migration_windows[0].lockout', /is not within it/]],
   ],
+  [
+    'a lockout after a start that is the end',
+    [window('W', '22:00', '22:00', { lockout: '22:01' })],
+    [['migration_windows[0].lockout', /is not within it/]],
+  ],
   ['a window that is over', [past], [['migration_windows[0].end', /^window past ended at .*19:00.*later end/]]],
   ['a window that is just ending', [window('W', '20:00', '21:00')], []],
   [

@@ -195,7 +195,7 @@ export function explainSlot(slots: Slots, holder: string): SlotWait | undefined 
   const heldBy = slots.holders.filter(({ permits }) => permits.includes(permit)).map((one) => one.holder);
   const ahead = stuck.slice(0, place).filter(({ waiter }) => waiter.permits.includes(permit)).length;
   const keptFor = kept.get(permit);
-  return { permit, limit, heldBy, ...(heldBy.length < limit && keptFor !== undefined ? { keptFor } : {}), ahead };
+  return { permit, limit, heldBy, ...(keptFor === undefined ? {} : { keptFor }), ahead };
 }
 
 /** How many holders a sentence names. */
