@@ -10,7 +10,7 @@ import type { BatchDeps } from './deps.ts';
 
 /** Where nothing is limited nobody has to be asked. */
 export function createAskSlots({ config, temporal }: BatchDeps): EntryActivities['askSlots'] {
-  return async ({ scope, kind, priority, token, host, syncLimit }) => {
+  return async ({ scope, kind, priority, token, askedAt, host, syncLimit }) => {
     const target = config.file.targets[scope.target];
     const source = config.file.vcenters[scope.source]?.source;
     const limits: Record<string, number> =
@@ -25,7 +25,14 @@ export function createAskSlots({ config, temporal }: BatchDeps): EntryActivities
     const permits = Object.entries(limits).flatMap(([name, limit]) => (limit > 0 ? [{ name, limit }] : []));
     if (permits.length === 0) return { granted: true };
     const { taskQueue } = Context.current().info;
-    const ask: SlotWish = { holder: scope.uuid, token, workflowId: migrationId(scope.uuid), priority, permits };
+    const ask: SlotWish = {
+      holder: scope.uuid,
+      token,
+      workflowId: migrationId(scope.uuid),
+      priority,
+      permits,
+      askedAt,
+    };
     await temporal.workflow.signalWithStart('slots', {
       workflowId: batchSlotsId(taskQueue),
       taskQueue,

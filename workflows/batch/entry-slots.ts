@@ -12,14 +12,18 @@ import type { EntryState } from './entry-state.ts';
 export class EntrySlots {
   readonly #state: EntryState;
   #granted: string | undefined;
+  /** Of the wish that is out. */
+  #awaited: string | undefined;
   #asked = 0;
 
   constructor(state: EntryState) {
     this.#state = state;
   }
 
+  /** What comes too late for anybody here is given back at once. */
   granted(token: string): void {
-    this.#granted = token;
+    if (token === this.#awaited) this.#granted = token;
+    else if (token !== this.#state.entry.slots?.token) void this.#giveBack(token);
   }
 
   holds(kind: SlotKind): boolean {
@@ -38,10 +42,14 @@ export class EntrySlots {
     if (this.holds(kind)) return true;
     await this.release();
     this.#asked += 1;
-    const token = `${this.#state.entry.token}/${kind}/${Date.now()}/${this.#asked}`;
+    const askedAt = Date.now();
+    const token = `${this.#state.entry.token}/${kind}/${askedAt}/${this.#asked}`;
+    this.#awaited = token;
     try {
-      for (;;) {
-        if (await this.#ask(kind, priority, token, options.syncLimit)) {
+      for (let hasWaited = false; ; hasWaited = true) {
+        if (await this.#ask(kind, priority, { token, askedAt }, options.syncLimit)) {
+          // The limits were lifted while it waited.
+          if (hasWaited) await this.#giveBack(token);
           this.#state.change({ slots: { kind, token, unlimited: true } });
           return true;
         }
@@ -63,6 +71,8 @@ export class EntrySlots {
     } catch (err) {
       await CancellationScope.nonCancellable(() => this.#giveBack(token));
       throw err;
+    } finally {
+      this.#awaited = undefined;
     }
   }
 
@@ -73,12 +83,17 @@ export class EntrySlots {
     if (!slots.unlimited) await this.#giveBack(slots.token);
   }
 
-  async #ask(kind: SlotKind, priority: SlotPriority, token: string, syncLimit: number): Promise<boolean> {
+  async #ask(
+    kind: SlotKind,
+    priority: SlotPriority,
+    wish: { readonly token: string; readonly askedAt: number },
+    syncLimit: number,
+  ): Promise<boolean> {
     const { granted } = await control<EntryActivities>(budgets.slots, `${kind} slot for ${this.#state.name}`).askSlots({
       scope: this.#state.scope(),
       kind,
       priority,
-      token,
+      ...wish,
       host: this.#state.entry.record.host,
       syncLimit,
     });

@@ -13,6 +13,7 @@ interface Waiting {
 export class ShardRequests {
   readonly #waiting = new Map<string, Waiting>();
   #released: string[] = [];
+  #hasMore = false;
 
   constructor(kept: readonly CommitRequest[] = []) {
     // Told again after a new run: who is known already changes nothing.
@@ -33,21 +34,28 @@ export class ShardRequests {
   toSend(): { readonly requests: readonly CommitRequest[]; readonly released: readonly string[] } {
     const open = new Map<string, number>();
     const requests: CommitRequest[] = [];
-    const released = this.#released.splice(0, sentAtOnce);
+    this.#hasMore = false;
+    // All of them: what is given back later than a newer wish would take that with it.
+    const released = this.#released.splice(0);
     for (const one of [...this.#waiting.values()].sort(byTurn)) {
       const { request } = one;
       const count = open.get(request.constraint ?? '') ?? 0;
       if (count >= openPerConstraint && !request.cutover) continue;
       open.set(request.constraint ?? '', count + 1);
-      if (one.isSent || requests.length >= sentAtOnce) continue;
+      if (one.isSent) continue;
+      if (requests.length >= sentAtOnce) {
+        this.#hasMore = true;
+        continue;
+      }
       one.isSent = true;
       requests.push(request);
     }
     return { requests, released };
   }
 
+  /** Not everything could be said at once. */
   get hasMore(): boolean {
-    return this.#released.length > 0;
+    return this.#hasMore;
   }
 
   kept(): CommitRequest[] {

@@ -176,6 +176,8 @@ export interface EntryActivities {
     readonly kind: SlotKind;
     readonly priority: SlotPriority;
     readonly token: string;
+    /** Epoch milliseconds: of two wishes of one entry the newer one counts. */
+    readonly askedAt: number;
     readonly host: string;
     readonly syncLimit: number;
   }): Promise<{ readonly granted: boolean }>;

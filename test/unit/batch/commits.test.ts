@@ -233,7 +233,7 @@ test(`no more than ${mostHolders} of a batch are in their downtime at once, and 
   );
   const table = new Table(rules({ constraints: [{ name: 'by-source', max_concurrent_instances: 0 }] }));
   assert.equal(table.at(1, ready).length, mostHolders);
-  assert.match(table.why(id(mostHolders)), /^1500 VMs of the batch are in their downtime/);
+  assert.match(table.why(id(mostHolders)), /^1000 VMs of the batch are in their downtime/);
   assert.ok(JSON.stringify(table.decision.commits).length < 250_000);
   assert.deepEqual(table.at(2, [], [id(7)]), [`${id(mostHolders)} → no window`]);
 });

@@ -16,7 +16,7 @@ import {
  * So many entries of one batch are in their downtime at once, whatever windows and constraints say: a batch takes all of them with
  * it into a new run, 150 bytes each, and what it takes is to stay small.
  */
-export const mostHolders = 1_500;
+export const mostHolders = 1_000;
 
 /** An entry that is ready to be committed. */
 export interface CommitWish {
