@@ -39,7 +39,7 @@ const problems: readonly (readonly [string, RegExp])[] = [
   ['2026-02-28T25:00:00Z', /is no time/],
 ];
 for (const [text, message] of problems)
-  test(`${text} is refused`, () => {
+  test(`case/89: ${text} is refused`, () => {
     const found = parseZonedTime(text);
     assert.match('problem' in found ? found.problem : assert.fail(found.utc), message);
   });
