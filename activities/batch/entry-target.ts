@@ -91,7 +91,7 @@ export function createEntryTarget(deps: BatchDeps): TargetCalls {
       await onTarget(async (options) => {
         // Somebody else's instance of that name is none of our business.
         const found = await target.find(scope.project, scope.name, options);
-        if (found?.marks?.uuid === scope.uuid)
+        if (found?.marks?.uuid === scope.uuid || (scope.released === true && found?.releasedBy === scope.uuid))
           await target.stop(scope.project, scope.name, { ...options, force: true });
       });
     },

@@ -69,8 +69,13 @@ export function withFence(config: Config, fence: number): Config {
   return { ...config, [keys.fence]: String(fence) };
 }
 
+/** The entry that has handed it over; undefined: none has, or it belongs to another one by now. */
+export function releaserOf(config: Config): string | undefined {
+  return ownerOf(config) === undefined ? config[migrated.uuid] : undefined;
+}
+
 export function isReleased(config: Config, uuid: string): boolean {
-  return ownerOf(config) === undefined && config[migrated.uuid] === uuid;
+  return releaserOf(config) === uuid;
 }
 
 /** From then on nothing of ours deletes it. */

@@ -38,6 +38,13 @@ export interface OwnedInstance {
   readonly status: InstanceStatus;
 }
 
+export interface FoundInstance extends Omit<OwnedInstance, 'marks'> {
+  /** Absent: it belongs to no entry. */
+  readonly marks?: OwnershipMarks;
+  /** The entry that it was handed over by, where it was. */
+  readonly releasedBy?: string;
+}
+
 export type InstanceStatus = 'running' | 'stopped' | 'frozen' | 'error' | 'unknown';
 
 export interface InstanceState {
@@ -113,11 +120,7 @@ export interface Target {
   /** Facts for placements. A project that doesn't exist is a fact too. */
   facts(project: string, options?: TargetCallOptions): Promise<TargetFacts>;
   /** Instance of that name with its marks; undefined: there is none. `marks` undefined: it isn't ours. */
-  find(
-    project: string,
-    name: string,
-    options?: TargetCallOptions,
-  ): Promise<(Omit<OwnedInstance, 'marks'> & { readonly marks?: OwnershipMarks }) | undefined>;
+  find(project: string, name: string, options?: TargetCallOptions): Promise<FoundInstance | undefined>;
   /** Every instance of every project that carries marks of an entry. */
   listOwned(options?: TargetCallOptions): Promise<readonly OwnedInstance[]>;
   /**

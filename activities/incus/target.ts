@@ -7,7 +7,7 @@ import { openDisk } from './disk.ts';
 import { Facts } from './facts.ts';
 import { finalChange } from './final-configuration.ts';
 import { Instances, statusOf, type Place } from './instances.ts';
-import { fenceOf, isReleased, marksOf, ownerOf, released, withFence } from './marks.ts';
+import { fenceOf, isReleased, marksOf, ownerOf, released, releaserOf, withFence } from './marks.ts';
 import { Operations } from './operations.ts';
 import type { Target, TargetCallOptions, TargetEndpoint } from './port.ts';
 import { Power } from './power.ts';
@@ -39,7 +39,12 @@ export function targetOver(endpoint: TargetEndpoint, transport: IncusTransport):
       const { config, status } = found.value;
       const marks = marksOf(config);
       const known = { project, name, fence: fenceOf(config), status: statusOf(status) };
-      return marks === undefined ? known : { ...known, marks };
+      const releasedBy = releaserOf(config);
+      return {
+        ...known,
+        ...(marks === undefined ? {} : { marks }),
+        ...(releasedBy === undefined ? {} : { releasedBy }),
+      };
     },
 
     listOwned: (options) => facts.owned(begin('list the instances of entries', options)),

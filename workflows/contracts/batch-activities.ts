@@ -164,8 +164,8 @@ export interface EntryActivities {
   targetState(scope: EntryScope): Promise<{ readonly running: boolean }>;
   /** Resolves once it runs. Heartbeats. */
   startTarget(scope: EntryScope): Promise<void>;
-  /** Resolves once it is stopped, also when there is none. Heartbeats. */
-  stopTarget(scope: EntryScope): Promise<void>;
+  /** Resolves once it is stopped, also when there is none. `released`: it may have been handed over. Heartbeats. */
+  stopTarget(scope: EntryScope & { readonly released?: boolean }): Promise<void>;
   /** Only what carries the marks of this entry and attempt. Heartbeats. */
   deleteTarget(scope: EntryScope): Promise<void>;
   /** The finished instance belongs to nobody's entry any more. */

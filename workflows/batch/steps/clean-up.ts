@@ -53,10 +53,10 @@ const undo: Readonly<Record<CleanUpStep, (run: EntryRun) => Promise<void>>> = {
  */
 async function stopTarget(run: EntryRun): Promise<void> {
   const { state } = run;
-  const { exists, configured } = state.entry.target;
+  const { exists, configured, released = false } = state.entry.target;
   if (!exists) return;
   if (configured) {
-    await run.insist(budgets.undo, 'stop the target', (a) => a.stopTarget(state.scope()));
+    await run.insist(budgets.undo, 'stop the target', (a) => a.stopTarget({ ...state.scope(), released }));
     return;
   }
   try {

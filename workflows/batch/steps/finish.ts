@@ -37,6 +37,7 @@ export async function finish(run: EntryRun): Promise<void> {
 /** The target is as it is to be. */
 export async function complete(run: EntryRun): Promise<void> {
   const { state } = run;
+  state.change({ target: { ...state.entry.target, released: true } });
   await run.insist(budgets.undo, 'the target belongs to nobody but its owner now', (a) =>
     a.releaseTarget(state.scope()),
   );

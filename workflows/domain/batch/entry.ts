@@ -48,6 +48,8 @@ export interface TargetState {
   readonly configured: boolean;
   /** It was or may have been started. */
   readonly started: boolean;
+  /** It was or may have been handed over: it has our marks no more, and is all the same what we have started. */
+  readonly released?: boolean;
 }
 
 export interface EntryConflict extends Finding {
