@@ -2,7 +2,7 @@ import type { Assessment, EntryActivities, EntryScope } from '../../workflows/co
 import { baselineOf } from '../../workflows/domain/batch/baseline.ts';
 import { canPlace } from '../../workflows/domain/batch/can-place.ts';
 import { effectiveName } from '../../workflows/domain/batch/effective.ts';
-import { exclusionReason } from '../../workflows/domain/batch/exclusion.ts';
+import { exclusionReason, type Exclusion } from '../../workflows/domain/batch/exclusion.ts';
 import { movesIn } from '../../workflows/domain/batch/placement-moves.ts';
 import type {
   BatchSpec,
@@ -25,19 +25,17 @@ export function createAssess(deps: BatchDeps): Pick<EntryActivities, 'assessEntr
       const { spec } = await deps.specs.of(scope.batch);
       const record = await verified(deps, scope.source, entry.record);
       const networks = await networksOf(deps, scope.source, record);
-      const isReplaced = spec.config.rerun_scriptlets || entry.placement === undefined;
-      const placed = isReplaced
-        ? await placedBy({ spec, instance: record, networks }, entry.source_power.initial_running)
-        : { placement: entry.placement };
-      return await assessed(deps, {
-        spec,
-        scope,
-        record,
-        networks,
-        placed,
-        baseline: isReplaced ? undefined : entry.baseline,
-        expectsTarget,
-      });
+      const question = { spec, scope, record, networks, expectsTarget };
+      const placeAnew = async (): Promise<Assessment> => {
+        const placed = await placedBy({ spec, instance: record, networks }, entry.source_power.initial_running);
+        return await assessed(deps, { ...question, placed, baseline: undefined });
+      };
+      const { placement, baseline } = entry;
+      if (spec.config.rerun_scriptlets || placement === undefined) return await placeAnew();
+      const kept = await assessed(deps, { ...question, placed: { placement }, baseline });
+      // What is in the way where it was to go may be mapped elsewhere by now.
+      const isInTheWay = kept.blocked !== undefined && exclusionOf(spec, record) === undefined;
+      return isInTheWay && !expectsTarget ? await placeAnew() : kept;
     },
     async replanEntry({ scope, entry }) {
       const { spec } = await deps.specs.of(scope.batch, true);
@@ -97,13 +95,17 @@ async function assessed(deps: BatchDeps, question: Question): Promise<Assessment
     ...(constraint === undefined ? {} : { constraint: constraint.name }),
     minBootMs: constraint?.min_instance_boot_time ?? 0,
   };
-  const exclusion = exclusionReason(record, overrides, spec.config.instance_restriction_overrides);
+  const exclusion = exclusionOf(spec, record);
   if (exclusion !== undefined)
     return { ...base, ...placementIn(placed), blocked: { code: exclusion.reason, message: exclusion.text } };
   if ('problem' in placed) return { ...base, blocked: { code: 'PLACEMENT_FAILED', message: notPlaced(placed) } };
   const { placement } = placed;
   const blocked = await placeObstacle(deps, question, base.name, placement);
   return { ...base, placement, ...(blocked === undefined ? {} : { blocked }) };
+}
+
+function exclusionOf(spec: BatchSpec, record: InstanceRecord): Exclusion | undefined {
+  return exclusionReason(record, overridesOf(spec, record.uuid), spec.config.instance_restriction_overrides);
 }
 
 function placementIn(placed: Question['placed']): { placement?: Placement } {

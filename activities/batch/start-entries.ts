@@ -2,11 +2,15 @@ import { Context } from '@temporalio/activity';
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import pLimit from 'p-limit';
 import type { BatchActivities } from '../../workflows/contracts/batch-activities.ts';
+import type { BatchSpec } from '../../workflows/domain/batch/records.ts';
+import type { Entry } from '../../workflows/domain/batch/entry.ts';
 import type { MigrationInput, MigrationView, Member, StartOutcome } from '../../workflows/contracts/batch.ts';
 import { searchKeys } from '../../workflows/contracts/attributes.ts';
 import { migrationId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
+import { OperationError } from '../failures.ts';
 import { whileBeating } from '../heartbeat.ts';
+import { toVSphereOperationError } from '../vsphere/operation-error.ts';
 import type { BatchDeps } from './deps.ts';
 import { settingsOf } from './entry-settings.ts';
 import { firstEntry } from './first-entry.ts';
@@ -22,14 +26,13 @@ export function createStartEntries(deps: BatchDeps): BatchActivities['startEntri
     const settings = settingsOf(spec, deps.config);
     const { taskQueue } = Context.current().info;
     const limit = pLimit(atOnce);
+    const readings = new Readings(deps, spec);
     const startOne = async (member: Member): Promise<StartOutcome> => {
       const open = await openEntry(deps, member.uuid);
       if (open !== undefined) return await taken(deps, batch, member, open);
-      const source = await deps.source(member.source);
-      const seen = await source.fetch(member.vm);
-      if (seen === undefined)
-        return { uuid: member.uuid, outcome: 'skipped', why: `source ${member.source} has no such VM any more` };
-      const entry = await firstEntry({ deps, spec, ...seen });
+      const read = await readings.of(member);
+      if ('why' in read) return { uuid: member.uuid, ...read };
+      const { entry } = read;
       const input: MigrationInput = { entry, shardId, settings, paused: status === 'Stopped' };
       try {
         await deps.temporal.workflow.start('migration', {
@@ -60,6 +63,39 @@ export function createStartEntries(deps: BatchDeps): BatchActivities['startEntri
       () => Promise.all(members.map((member) => limit(() => startOne(member)))),
     );
   };
+}
+
+type Reading = { readonly entry: Entry } | { readonly outcome: 'skipped' | 'unread'; readonly why: string };
+
+/** What sources that are out of reach fail with, whichever VM they are asked for. */
+const outOfReach: ReadonlySet<string> = new Set(['Unavailable', 'Timeout', 'Unauthenticated', 'InvalidRequest']);
+
+/** Reads members one by one: a source that can't be asked keeps nobody from the others, and isn't asked again for each. */
+class Readings {
+  readonly #deps: BatchDeps;
+  readonly #spec: BatchSpec;
+  readonly #down = new Map<string, Reading>();
+
+  constructor(deps: BatchDeps, spec: BatchSpec) {
+    this.#deps = deps;
+    this.#spec = spec;
+  }
+
+  async of({ source: name, vm }: Member): Promise<Reading> {
+    const down = this.#down.get(name);
+    if (down !== undefined) return down;
+    try {
+      const seen = await (await this.#deps.source(name)).fetch(vm);
+      if (seen === undefined) return { outcome: 'skipped', why: `source ${name} has no such VM any more` };
+      return { entry: await firstEntry({ deps: this.#deps, spec: this.#spec, ...seen }) };
+    } catch (err) {
+      const known = err instanceof OperationError ? err : toVSphereOperationError(err);
+      if (known === undefined || Context.current().cancellationSignal.aborted) throw err;
+      const unread: Reading = { outcome: 'unread', why: `source ${name} can't be read: ${known.message}` };
+      if (outOfReach.has(known.type)) this.#down.set(name, unread);
+      return unread;
+    }
+  }
 }
 
 /** Somebody has it already: this batch, which takes it up again, or another one. */

@@ -38,7 +38,7 @@ export async function loadEntry(session: Session, execution: ExecutionView): Pro
   const { workflowId } = execution;
   const status = await askStatus<MigrationView>(session, { workflowId });
   const row = await entryOf(session, execution);
-  const document = mergeEntry(row, status);
+  const document = withTrouble(mergeEntry(row, status), await describeIfThere(session, { workflowId }));
   const copy = await copyOf(session, document);
   return copy === undefined ? document : { ...document, copy };
 }
@@ -52,6 +52,15 @@ export function mergeEntry(row: EntryRow, status: MigrationView | undefined): En
   }
   const own = omit(status, 'kind', 'id', 'status', 'entryStatus');
   return { ...recorded, ...own, phase: status.entryStatus, answeredBy: 'worker' };
+}
+
+/** A call that is made again and again is what it waits for: its workflow hears of it only when it ends. */
+function withTrouble(document: EntryDocument, execution: ExecutionView | undefined): EntryDocument {
+  const failures = (execution?.pending ?? []).flatMap(({ attempt, lastFailure }) => (attempt > 1 ? [lastFailure] : []));
+  const trouble = failures.find((failure) => failure !== undefined);
+  if (trouble === undefined || document.waitingFor !== undefined) return document;
+  const { message = document.phase } = document;
+  return { ...document, waitingFor: 'far-side', message: `${message} (${trouble})` };
 }
 
 /** What happened so far; undefined: nobody can say now. */

@@ -31,9 +31,10 @@ import { defined } from '../shared/defined.ts';
 import { insist } from '../shared/insist.ts';
 import { control } from '../shared/proxies.ts';
 import { budgets } from './budgets.ts';
+import { chunks } from './chunks.ts';
 import { ShardRequests } from './shard-requests.ts';
+import { ShardStarts } from './shard-starts.ts';
 
-const startedAtOnce = 50;
 const toldAtOnce = 100;
 const endedAtOnce = 100;
 /** Of the members that got no entry, this many are named; the others are counted. */
@@ -50,6 +51,7 @@ class Shard {
   readonly #input: ShardInput;
   readonly #rows: Map<string, MemberRow>;
   readonly #requests: ShardRequests;
+  readonly #starts: ShardStarts;
   #orders: ShardOrder[] = [];
   #done: OrderDone[] = [];
   #hasNews = true;
@@ -59,6 +61,7 @@ class Shard {
     this.#input = input;
     this.#requests = new ShardRequests(input.requests);
     this.#rows = new Map(input.rows.map((row) => [row.uuid, row]));
+    this.#starts = new ShardStarts(input.batch, this.#rows, (trouble) => this.#heldUp(trouble));
     setHandler(defineSignal<[ShardOrder]>(messages.shardOrder), (order) => {
       this.#orders.push(order);
     });
@@ -70,14 +73,23 @@ class Shard {
 
   async run(): Promise<void> {
     for (;;) {
-      await condition(() => this.#orders.length > 0 || this.#hasNews);
+      await this.#wake();
       const order = this.#orders.shift();
       if (order !== undefined) await this.#carryOut(order);
+      else if (this.#starts.pauseMs === 0) await this.#begin(this.#starts.unread);
       // A batch of the same name may want it again already.
       if (this.#isClosed && this.#orders.length === 0) return;
       if (this.#hasNews || this.#done.length > 0) await this.#report();
       await this.#continueWhenLong();
     }
+  }
+
+  /** Until something is said; while sources can't be read, no longer than until they are tried again. */
+  async #wake(): Promise<void> {
+    const isWanted = (): boolean => this.#orders.length > 0 || this.#hasNews;
+    const { pauseMs } = this.#starts;
+    if (pauseMs === undefined) await condition(isWanted);
+    else if (pauseMs > 0) await condition(isWanted, pauseMs, { summary: 'read the sources again' });
   }
 
   async #carryOut(order: ShardOrder): Promise<void> {
@@ -97,35 +109,21 @@ class Shard {
 
   /** Entries for all members that have none. */
   async #start(startId: string): Promise<void> {
-    const skipped: Skipped[] = [];
-    let queued = 0;
-    const idle = [...this.#rows.values()].filter(({ phase }) => phase === 'none');
-    for (const members of chunks(idle, startedAtOnce)) {
-      const outcomes = await this.#insist(() =>
-        this.#act(budgets.start, `start ${members.length} entries`).startEntries({
-          batch: this.#input.batch,
-          shardId: workflowInfo().workflowId,
-          members: members.map(({ uuid, source, vm, name }) => ({ uuid, source, vm, name })),
-        }),
-      );
-      for (const outcome of outcomes) {
-        const row = this.#rows.get(outcome.uuid);
-        if (row === undefined) continue;
-        if (outcome.outcome === 'skipped') skipped.push({ uuid: row.uuid, name: row.name, why: outcome.why });
-        else {
-          queued += 1;
-          // News that were faster than this answer are newer.
-          if (row.phase === 'none') this.#rows.set(row.uuid, { ...row, phase: outcome.phase });
-        }
-      }
-    }
+    const rows = [...this.#rows.values()].filter(({ phase, unread }) => phase === 'none' || unread === true);
+    const skipped = await this.#begin(rows);
     this.#done.push({
       id: startId,
-      queued,
+      queued: rows.length - skipped.length,
       skipped: skipped.slice(0, namedSkips),
       skippedCount: skipped.length,
       warnings: [],
     });
+  }
+
+  async #begin(rows: readonly MemberRow[]): Promise<readonly Skipped[]> {
+    const skipped = await this.#starts.begin(rows);
+    this.#hasNews = true;
+    return skipped;
   }
 
   async #end({ orderId, by, cleanup }: Extract<ShardOrder, { kind: 'end' }>): Promise<void> {
@@ -167,7 +165,7 @@ class Shard {
   #take({ uuid, phase, window, request, released, closed }: EntryNews): void {
     const row = this.#rows.get(uuid);
     if (row === undefined) return;
-    const rest = omit(row, 'window');
+    const rest = omit(row, 'window', 'unread');
     if (closed === true) this.#forget(uuid);
     else this.#rows.set(uuid, { ...rest, phase, ...defined('window', window) });
     this.#requests.take(uuid, request, {
@@ -180,7 +178,7 @@ class Shard {
   #forget(uuid: string): void {
     const row = this.#rows.get(uuid);
     if (row === undefined) return;
-    this.#rows.set(uuid, { ...omit(row, 'window'), phase: 'none' });
+    this.#rows.set(uuid, { ...omit(row, 'window', 'unread'), phase: 'none' });
     this.#requests.take(uuid, undefined, { isReleased: true });
     this.#hasNews = true;
   }
@@ -197,6 +195,7 @@ class Shard {
       members: this.#rows.size,
       requests,
       released,
+      ...defined('trouble', this.#starts.trouble),
       ...defined('done', done),
     };
     this.#show(news);
@@ -229,9 +228,11 @@ class Shard {
   }
 
   async #insist<T>(work: () => Promise<T>): Promise<T> {
-    return await insist(work, (trouble) => {
-      if (trouble !== undefined) setCurrentDetails(`**${this.#input.batch}** is held up: ${trouble}`);
-    });
+    return await insist(work, (trouble) => this.#heldUp(trouble));
+  }
+
+  #heldUp(trouble: string | undefined): void {
+    if (trouble !== undefined) setCurrentDetails(`**${this.#input.batch}** is held up: ${trouble}`);
   }
 
   async #continueWhenLong(): Promise<void> {
@@ -245,8 +246,4 @@ class Shard {
       requests: this.#requests.kept(),
     });
   }
-}
-
-function chunks<T>(all: readonly T[], size: number): T[][] {
-  return Array.from({ length: Math.ceil(all.length / size) }, (_, at) => all.slice(at * size, (at + 1) * size));
 }

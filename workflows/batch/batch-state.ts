@@ -38,8 +38,10 @@ export class BatchRecord {
     this.show();
   }
 
-  heard({ shard, counts, members }: ShardNews): void {
-    const shards = this.#state.shards.map((old, at): ShardState => (at === shard ? { members, counts } : old));
+  heard({ shard, counts, members, trouble }: ShardNews): void {
+    const shards = this.#state.shards.map((old, at): ShardState =>
+      at === shard ? { members, counts, ...defined('trouble', trouble) } : old,
+    );
     this.change({ shards });
   }
 
@@ -74,7 +76,10 @@ export class BatchRecord {
       id: workflowInfo().workflowId,
       status,
       reason: status,
-      message: statusMessage === '' ? `${done} finished, ${needing} need attention` : statusMessage,
+      message: [
+        statusMessage === '' ? `${done} finished, ${needing} need attention` : statusMessage,
+        ...shards.flatMap(({ trouble }) => trouble ?? []),
+      ].join('; '),
       since,
       ...(needing > 0 ? { waitingFor: 'person' as const } : {}),
       progress: this.entries === 0 ? 0 : done / this.entries,

@@ -30,6 +30,6 @@ export async function orphan(order: OrphanOrder): Promise<OrphanResult> {
     outcome: 'adopted',
     message: isBegun
       ? `the migration of ${name} begins anew: vmflow queue get ${member.uuid}`
-      : `the source of ${name} is as before; it got no new entry: ${started?.outcome === 'skipped' ? started.why : 'it is not in its batch any more'}`,
+      : `the source of ${name} is as before; it got no new entry: ${started !== undefined && 'why' in started ? started.why : 'it is not in its batch any more'}`,
   };
 }

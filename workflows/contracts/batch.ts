@@ -38,6 +38,8 @@ export type MemberPhase =
 
 export interface MemberRow extends Member {
   readonly phase: MemberPhase;
+  /** It is to get an entry, and its source couldn't be read so far. */
+  readonly unread?: true;
   readonly window?: string;
 }
 
@@ -74,6 +76,7 @@ export interface ResetBatch extends ByWhom {
 }
 
 export interface StartAnswer {
+  /** Also those whose source can't be read yet. */
   readonly queued: number;
   readonly skipped: readonly Skipped[];
   /** How many were skipped in all; the list is cut. */
@@ -143,6 +146,7 @@ export interface BatchState {
 export interface ShardState {
   readonly members: number;
   readonly counts: PhaseCounts;
+  readonly trouble?: string;
 }
 
 export interface ShardInput {
@@ -173,6 +177,8 @@ export interface ShardNews {
   readonly requests: readonly CommitRequest[];
   /** Entries that need their place no more, or want none. */
   readonly released: readonly string[];
+  /** Why some members have no entry yet. */
+  readonly trouble?: string;
   /** An order that is carried out. */
   readonly done?: OrderDone;
 }
@@ -354,7 +360,8 @@ export interface SlotsGranted {
 /** How a start of one member went. */
 export type StartOutcome =
   | { readonly uuid: string; readonly outcome: 'queued' | 'adopted'; readonly phase: MemberPhase }
-  | { readonly uuid: string; readonly outcome: 'skipped'; readonly why: string };
+  /** `unread`: its source can't be asked now. */
+  | { readonly uuid: string; readonly outcome: 'skipped' | 'unread'; readonly why: string };
 
 export interface OverridesPatch extends ByWhom {
   readonly overrides: InstanceOverrides;

@@ -154,6 +154,21 @@ describe('queue get', () => {
     assert.equal((document.copy as { bytesDone: number }).bytesDone, 3 * 1024 ** 3);
   });
 
+  test('a call that a far side refuses again and again is what it waits for', async () => {
+    const view = omit(
+      entryView({ entryStatus: 'Worker tasks complete', message: 'Performing final checks' }),
+      'waitingFor',
+    );
+    const gateway = queued(view);
+    const refused = { type: 'finalCheck', attempt: 4, maxAttempts: 0, state: 'scheduled' } as const;
+    gateway.executions[0] = entryExecution({ pending: [{ ...refused, lastFailure: 'vc1 can’t be reached' }] });
+    const document = documentOf(await runCli(['queue', 'get', 'web-03', '-o', 'json'], { gateway }), 'QueueEntry');
+    assert.equal(document.waitingFor, 'far-side');
+    assert.equal(document.message, 'Performing final checks (vc1 can’t be reached)');
+    gateway.executions[0] = entryExecution({ pending: [{ ...refused, attempt: 1 }] });
+    assert.doesNotMatch((await runCli(['queue', 'get', 'web-03'], { gateway })).stdout, /waiting for/);
+  });
+
   test('documents have the history too', async () => {
     const gateway = queued();
     const timeline = [
