@@ -52,6 +52,8 @@ const membersPerShard = 500;
 const mostEventsOfBatch = 3_800;
 /** How often it looks whether those that hold a place are still there. */
 const reconcileMs = 300_000;
+/** A run that nobody has made a batch of in this time: its `apply` was refused before it could be handled. */
+const unmadeMs = 300_000;
 
 /**
  * The record of one batch, open from `apply` to `delete`: what is wanted, who belongs to it (in shards), and who may be committed
@@ -72,6 +74,7 @@ class Batch {
   #isNew: boolean;
   #hasNews = false;
   #done = new Map<string, OrderDone[]>();
+  readonly #bornAt = Date.now();
   #lastReconcile = Date.now();
   readonly #alarm = new Alarm('see who may be committed now');
 
@@ -93,7 +96,7 @@ class Batch {
     for (;;) {
       this.#alarm.set(this.#nextLook());
       await condition(() => this.#hasNews || this.#alarm.rang() || (this.#isOver && allHandlersFinished()));
-      if (this.#isOver && allHandlersFinished()) {
+      if ((this.#isOver || this.#isUnmade()) && allHandlersFinished()) {
         this.#alarm.stop();
         return;
       }
@@ -433,9 +436,13 @@ class Batch {
   }
 
   /** When something may be decided though nothing was heard. */
+  #isUnmade(): boolean {
+    return this.#record === undefined && this.#action === undefined && Date.now() >= this.#bornAt + unmadeMs;
+  }
+
   #nextLook(): number | undefined {
     const record = this.#record;
-    if (record === undefined) return undefined;
+    if (record === undefined) return this.#action === undefined ? this.#bornAt + unmadeMs : undefined;
     const { migration_windows, constraints } = record.spec;
     const next = nextCommitInstant(record.commits, { windows: migration_windows, constraints }, Date.now());
     const reconcile = record.commits.holders.length === 0 ? undefined : this.#lastReconcile + reconcileMs;
