@@ -1,4 +1,5 @@
 import type { RecordedRequest } from '../sim/request-log.ts';
+import { snapshotRefs } from './batch-invariants.ts';
 import type { SourceVm } from './batch-scenario.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -60,9 +61,26 @@ export function holdTarget(
   };
 }
 
+/** Holds the answer to the creation of its instance, or of the volume of its second disk. */
+export function holdCreation(vm: SourceVm, what: 'instance' | 'volume'): Held {
+  const { incus } = vm.rig;
+  const [path, name] =
+    what === 'instance' ? [/^\/1.0\/instances$/, vm.name] : [/\/volumes\/custom$/, `${vm.name}-disk1`];
+  const { until, release } = gate();
+  incus.faults.add({ method: 'POST', path, name, times: Infinity, effect: { kind: 'hold-answer', until } });
+  const isAsked = (): boolean =>
+    incus.journal.requests('POST', path).some(({ body }) => (body as { name?: string } | undefined)?.name === name);
+  return {
+    async arrived() {
+      await waitFor(`the creation of ${name}`, isAsked);
+    },
+    release,
+  };
+}
+
 /** Holds these calls to the vCenter: SOAP methods on the VM, or reads of its properties that ask for `property`. */
 export function holdSource(
-  vm: SourceVm,
+  vm: Pick<SourceVm, 'rig' | 'name' | 'ref'>,
   method: string,
   { at = 'call', property = '' }: { readonly at?: 'call' | 'answer'; readonly property?: string } = {},
 ): Held {
@@ -81,8 +99,16 @@ export function holdSource(
   };
 }
 
+/** Holds the removal of the snapshot that a copy of this VM works with now. */
+export async function holdRemoval(vm: SourceVm, at: 'call' | 'answer' = 'call'): Promise<Held> {
+  const [ours] = await snapshotRefs(vm);
+  if (ours === undefined) throw new Error(`${vm.name} has no snapshot`);
+  const { rig, name } = vm;
+  return holdSource({ rig, name, ref: ours.ref.replace(/^.*:/, '') }, 'RemoveSnapshot_Task', { at });
+}
+
 /** Whether a request to the vCenter is about this VM. */
-export function about({ ref }: SourceVm, property = ''): (request: RecordedRequest) => boolean {
+export function about({ ref }: Pick<SourceVm, 'ref'>, property = ''): (request: RecordedRequest) => boolean {
   return ({ body }) => body.includes(`>${ref}<`) && body.includes(property);
 }
 

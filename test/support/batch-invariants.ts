@@ -36,12 +36,17 @@ export async function assertNeverBoth(vm: SourceVm): Promise<void> {
 }
 
 /** Names of all snapshots of a VM. */
-export async function snapshotsOf({ rig, ref }: SourceVm): Promise<readonly string[]> {
+export async function snapshotsOf(vm: SourceVm): Promise<readonly string[]> {
+  return (await snapshotRefs(vm)).map(({ name }) => name);
+}
+
+/** All snapshots of a VM, `ref` as `Type:value`. */
+export async function snapshotRefs({ rig, ref }: SourceVm): Promise<readonly { name: string; ref: string }[]> {
   const { url, username: user, password, sha256 } = rig.vcsim;
   const vsphere = createVSphere({ allowInsecureTls: false });
   try {
     const source = createSource(vsphere, { name: 'sim', url, user, password, tls: { mode: 'thumbprint', sha256 } });
-    return (await source.snapshots(`VirtualMachine:${ref}`)).map(({ name }) => name);
+    return await source.snapshots(`VirtualMachine:${ref}`);
   } finally {
     await vsphere.close();
   }

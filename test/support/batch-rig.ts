@@ -20,6 +20,8 @@ const password = 'planted-Pa55word-b41c';
 
 export interface BatchRigOptions {
   readonly ownTemporal?: boolean;
+  /** Dynamic configuration of the own server, `key=value`. */
+  readonly dynamicConfig?: readonly string[];
   /** Into the section `batches` of `vmflow.yaml`. */
   readonly batches?: Readonly<Record<string, unknown>>;
   /** Into the entry of the source. */
@@ -71,7 +73,9 @@ export class BatchRig {
 
   static async start(options: BatchRigOptions = {}): Promise<BatchRig> {
     const [temporal, vcsim, incus] = await Promise.all([
-      connectTemporal(options.ownTemporal === true ? { own: true, dbFile: true } : {}),
+      connectTemporal(
+        options.ownTemporal === true ? { own: true, dbFile: true, dynamicConfig: options.dynamicConfig ?? [] } : {},
+      ),
       startVcsim({ password, inventory: { vm: 0, ds: 1, dc: options.secondSource === undefined ? 1 : 2 } }),
       IncusSim.start(options.incus),
     ]);
