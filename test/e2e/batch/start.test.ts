@@ -393,6 +393,8 @@ describe('batches: who is in them, and how they start', { concurrency: 6 }, () =
     await batch.start();
     await done.becomes('Finished');
     await waiting.becomes('Blocked');
+    // Its batch hears of it a moment later; until then its downtime counts as running.
+    await waitFor('the batch to know it', async () => (await batch.view()).counts.finished === 1);
     await assertRefused(batch.update(messages.delete), /batch is Running; .*stop it first/);
     await batch.update(messages.stop);
     assert.equal(await batch.update(messages.delete), 'deleted');
