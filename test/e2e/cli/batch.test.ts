@@ -14,7 +14,7 @@ const byCpus = "function placement(instance) { set_project(instance.cpus > 2 ? '
 describe('batches from the command line', () => {
   let rig: BatchRig;
   before(async () => {
-    rig = await BatchRig.start({ ownSource: true });
+    rig = await BatchRig.start({ ownSource: true, ownTemporal: true });
     rig.incus.addProject('p2', { 'features.networks': 'false', 'features.storage.volumes': 'true' });
   });
   after(() => rig.stop());
