@@ -4,6 +4,7 @@ import { constraintViews, windowViews, type Commits } from '../domain/batch/comm
 import type { BatchSpec, BatchStatus } from '../domain/batch/records.ts';
 import { Publisher } from '../shared/attributes.ts';
 import { defined } from '../shared/defined.ts';
+import { now } from '../shared/now.ts';
 
 /** Where a batch stands: for its decisions, the query, the lists and the Web UI. */
 export class BatchRecord {
@@ -33,7 +34,7 @@ export class BatchRecord {
   }
 
   become(status: BatchStatus, statusMessage: string): void {
-    const since = status === this.#state.status ? this.#state.since : new Date(Date.now()).toISOString();
+    const since = status === this.#state.status ? this.#state.since : now();
     this.change({ status, statusMessage, since });
     this.show();
   }

@@ -44,6 +44,7 @@ import { Alarm } from '../shared/alarm.ts';
 import { failure, knownFailure } from '../shared/failures.ts';
 import { insist } from '../shared/insist.ts';
 import { control } from '../shared/proxies.ts';
+import { now } from '../shared/now.ts';
 import { BatchRecord } from './batch-state.ts';
 import { answerWithinMs, budgets } from './budgets.ts';
 
@@ -71,7 +72,6 @@ class Batch {
   /** One action at a time; what it does is shown. */
   #action: BatchAction | undefined;
   #isOver = false;
-  #isNew: boolean;
   #hasNews = false;
   #done = new Map<string, OrderDone[]>();
   readonly #bornAt = Date.now();
@@ -80,7 +80,6 @@ class Batch {
 
   constructor(input: BatchInput) {
     this.#name = input.name;
-    this.#isNew = input.resume === undefined;
     if (input.resume !== undefined) this.#record = new BatchRecord(input.name, input.resume);
     setHandler(defineQuery<BatchView | undefined>(messages.status), () => this.#record?.view(), {
       description: 'How far it is, by window and constraint',
@@ -179,10 +178,9 @@ class Batch {
       await this.#define(spec, 1);
     } catch (err) {
       // Nothing of it is to stay.
-      if (this.#isNew) this.#isOver = true;
+      this.#isOver = true;
       throw err;
     }
-    this.#isNew = false;
     return { members: this.#known().members, result: 'created', etag: '1' };
   }
 
@@ -210,7 +208,7 @@ class Batch {
       revision,
       status: 'Defined',
       statusMessage: '',
-      since: new Date(Date.now()).toISOString(),
+      since: now(),
       shards: pages.map((members) => ({ members: members.length, counts: { none: members.length } })),
       commits: emptyCommits,
     };
@@ -264,7 +262,7 @@ class Batch {
       });
     const before = record.state;
     record.become('Running', '');
-    record.change({ startDate: record.state.startDate ?? new Date(Date.now()).toISOString() });
+    record.change({ startDate: record.state.startDate ?? now() });
     const answers = await this.#orderAll((id) => ({ kind: 'start', startId: id }), 'start');
     await this.#tellAll({ kind: 'tell', message: 'unpause' });
     const queued = sum(answers.map((answer) => answer.queued));
@@ -435,11 +433,11 @@ class Batch {
     if (entries > 0 && counts.finished === entries) record.become('Finished', `all ${entries} VMs are migrated`);
   }
 
-  /** When something may be decided though nothing was heard. */
   #isUnmade(): boolean {
     return this.#record === undefined && this.#action === undefined && Date.now() >= this.#bornAt + unmadeMs;
   }
 
+  /** When something may be decided though nothing was heard. */
   #nextLook(): number | undefined {
     const record = this.#record;
     if (record === undefined) return this.#action === undefined ? this.#bornAt + unmadeMs : undefined;

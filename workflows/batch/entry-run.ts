@@ -1,16 +1,11 @@
-import { ActivityCancellationType, condition } from '@temporalio/workflow';
+import { ActivityCancellationType, condition, type ActivityOptions } from '@temporalio/workflow';
 import type { EntryActivities } from '../contracts/batch-activities.ts';
 import type { CommitGranted, CommitRequest, EntrySettings } from '../contracts/batch.ts';
-import type { ActivityOptions } from '@temporalio/workflow';
-import type { CleanUpStep } from '../domain/batch/clean-up.ts';
 import { insist } from '../shared/insist.ts';
 import { control } from '../shared/proxies.ts';
-import type { EntryNews } from '../contracts/batch.ts';
 import { EntrySlots } from './entry-slots.ts';
 import type { EntryState } from './entry-state.ts';
 import type { News } from './entry-news.ts';
-
-export type { CleanUpStep, EntryNews };
 
 /** What the steps of a migration work with. */
 export class EntryRun {
@@ -65,7 +60,7 @@ export class EntryRun {
   }
 
   /** The activities of an entry, labelled with what this call is for. One that is cancelled is over before anything is undone. */
-  act(budget: ActivityOptions, summary: string): Pick<EntryActivities, keyof EntryActivities> {
+  act(budget: ActivityOptions, summary: string): EntryActivities {
     const { WAIT_CANCELLATION_COMPLETED: cancellationType } = ActivityCancellationType;
     return control<EntryActivities>({ ...budget, cancellationType }, `${summary}: ${this.state.name}`);
   }

@@ -19,6 +19,7 @@ import { conflictOptions } from '../domain/batch/conflict-options.ts';
 import type { ConflictCode, EntryStatus } from '../domain/batch/records.ts';
 import { Publisher } from '../shared/attributes.ts';
 import { defined } from '../shared/defined.ts';
+import { now } from '../shared/now.ts';
 import { entryDetails } from './entry-details.ts';
 
 /** Where an entry stands: for its own next step, the query, the lists and the Web UI. */
@@ -247,7 +248,3 @@ const waits: Readonly<Partial<Record<Substate, WaitingFor>>> = {
   'cleanup-pending': 'far-side',
   paused: 'person',
 };
-
-export function now(): string {
-  return new Date(Date.now()).toISOString();
-}

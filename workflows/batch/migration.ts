@@ -22,15 +22,17 @@ import { hasBackgroundImport, isCommitted } from '../domain/batch/entry.ts';
 import type { EntryStatus } from '../domain/batch/records.ts';
 import { ConflictDesk } from '../shared/conflict-desk.ts';
 import { failure, knownFailure } from '../shared/failures.ts';
+import { now } from '../shared/now.ts';
 import { answerWithinMs, mostEvents, mostTurns } from './budgets.ts';
 import { News } from './entry-news.ts';
 import { listen, type Order } from './entry-orders.ts';
 import { EntryRun } from './entry-run.ts';
-import { EntryState, now } from './entry-state.ts';
+import { EntryState } from './entry-state.ts';
 import { adapt } from './steps/adapt.ts';
 import { assess } from './steps/assess.ts';
 import { awaitCommit, isTopUpDue } from './steps/await-commit.ts';
 import { backgroundCopy } from './steps/copy.ts';
+import { inWords, vmGone } from './steps/conflict.ts';
 import { create } from './steps/create.ts';
 import { decideConflict } from './steps/decide-conflict.ts';
 import { finalPass } from './steps/final.ts';
@@ -112,11 +114,10 @@ class Migration {
 
   async run(): Promise<void> {
     this.#state.show();
-    const cancelled = CancellationScope.current().cancelRequested.catch(() => {
+    void CancellationScope.current().cancelRequested.catch(() => {
       this.#orders.push({ kind: 'cancel', by: { by: 'a cancellation of the workflow' }, cleanup: false });
       this.#step?.cancel();
     });
-    void cancelled;
     await CancellationScope.nonCancellable(() => this.#loop());
   }
 
@@ -329,17 +330,10 @@ class Migration {
     const { status, record } = this.#state.entry;
     if (status !== 'Blocked') return;
     if ('record' in update) this.#state.change({ record: update.record });
-    else
-      this.#state.enter('Conflict', 'SOURCE_VM_GONE: the VM is not at the source any more', {
-        conflict: {
-          code: 'SOURCE_VM_GONE',
-          message: 'the VM is not at the source any more',
-          expected: record.source_specific_id,
-          found: 'nothing',
-          moment: 'M1',
-          since: now(),
-        },
-      });
+    else {
+      const finding = vmGone(record);
+      this.#state.enter('Conflict', inWords(finding), { conflict: { ...finding, moment: 'M1', since: now() } });
+    }
     this.#run.poke();
   }
 }

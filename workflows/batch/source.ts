@@ -16,6 +16,7 @@ import { messages } from '../contracts/messages.ts';
 import { defined } from '../shared/defined.ts';
 import { failure, knownFailure } from '../shared/failures.ts';
 import { control } from '../shared/proxies.ts';
+import { now } from '../shared/now.ts';
 import { budgets } from './budgets.ts';
 
 const mostEventsOfSource = 2_000;
@@ -24,7 +25,7 @@ const mostEventsOfSource = 2_000;
 export async function source(input: SourceInput): Promise<void> {
   let { last, lastError } = input;
   let syncing: Promise<SyncResult> | undefined;
-  let since = new Date(Date.now()).toISOString();
+  let since = now();
   let syncs = 0;
 
   const show = (): void => {
@@ -34,7 +35,7 @@ export async function source(input: SourceInput): Promise<void> {
     );
   };
   const read = async (): Promise<SyncResult> => {
-    since = new Date(Date.now()).toISOString();
+    since = now();
     show();
     try {
       last = await control<SourceActivities>(budgets.inventory, `read source ${input.name}`).syncSource(input.name);
@@ -47,7 +48,7 @@ export async function source(input: SourceInput): Promise<void> {
     } finally {
       syncing = undefined;
       syncs += 1;
-      since = new Date(Date.now()).toISOString();
+      since = now();
       show();
     }
   };

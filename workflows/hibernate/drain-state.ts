@@ -9,6 +9,7 @@ import type {
 import type { DrainMove, DrainPlan } from '../domain/hibernate/drain.ts';
 import { Publisher } from '../shared/attributes.ts';
 import { defined } from '../shared/defined.ts';
+import { now } from '../shared/now.ts';
 
 /** What a drain has done and can't do, for itself, the query and the Web UI. */
 export class DrainState {
@@ -25,7 +26,7 @@ export class DrainState {
     this.#input = input;
     const { resume } = input;
     this.#wasCordoned = resume?.wasCordoned ?? false;
-    this.#startedAt = resume?.startedAt ?? new Date(Date.now()).toISOString();
+    this.#startedAt = resume?.startedAt ?? now();
     this.#entries = [...(resume?.moves ?? [])];
     this.#show();
   }

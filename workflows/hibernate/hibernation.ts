@@ -20,6 +20,7 @@ import { defined } from '../shared/defined.ts';
 import { failure } from '../shared/failures.ts';
 import { insist } from '../shared/insist.ts';
 import { control, waiting } from '../shared/proxies.ts';
+import { now } from '../shared/now.ts';
 import { budgets, mostTurns } from './budgets.ts';
 import { Poked, refusalPauseMs } from './waits.ts';
 
@@ -39,7 +40,7 @@ class Hibernation {
   #seen: Seen<HibernationLook> | undefined;
   #step: HibernationStep | undefined;
   #refusal: string | undefined;
-  #since = new Date(Date.now()).toISOString();
+  #since = now();
   #isPoked = false;
   #waiting: CancellationScope | undefined;
   #refusals = 0;

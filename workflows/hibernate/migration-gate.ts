@@ -30,6 +30,7 @@ import {
 import { defined } from '../shared/defined.ts';
 import { insist } from '../shared/insist.ts';
 import { control } from '../shared/proxies.ts';
+import { now } from '../shared/now.ts';
 import { budgets } from './budgets.ts';
 
 /** How often the gate compares what it remembers with what the cluster shows. */
@@ -46,7 +47,7 @@ export async function migrationGate(input: MigrationGateInput = {}): Promise<voi
 }
 
 class MigrationGate {
-  readonly #since = new Date(Date.now()).toISOString();
+  readonly #since = now();
   #gate: Gate;
   #limits: GateLimits | undefined;
   /** Told after the handlers have answered: a call must not wait for others. */

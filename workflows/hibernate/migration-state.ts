@@ -19,6 +19,7 @@ import { progressOf, way, type Shown } from '../domain/hibernate/steps.ts';
 import { elapsedMs } from '../domain/time.ts';
 import { Publisher } from '../shared/attributes.ts';
 import { defined } from '../shared/defined.ts';
+import { now } from '../shared/now.ts';
 import { migrationDetails } from './migration-details.ts';
 
 /** Where a migration stands, for its own next step, the query, the lists and the Web UI. */
@@ -38,9 +39,9 @@ export class MigrationState {
   refusal: string | undefined;
 
   constructor({ namespace, name, resume }: MigrateMainInput) {
-    const now = new Date(Date.now()).toISOString();
+    const startedAt = now();
     this.#set = { namespace, name };
-    this.#kept = resume ?? { startedAt: now, since: now, hasSlot: false, turn: 0 };
+    this.#kept = resume ?? { startedAt, since: startedAt, hasSlot: false, turn: 0 };
     if (this.#kept.hasSlot) this.#slot = 'granted';
   }
 

@@ -8,6 +8,7 @@ import { Publisher } from '../shared/attributes.ts';
 import { defined } from '../shared/defined.ts';
 import { knownFailure } from '../shared/failures.ts';
 import { control, waiting } from '../shared/proxies.ts';
+import { now } from '../shared/now.ts';
 import { budgets } from './budgets.ts';
 
 /**
@@ -15,7 +16,7 @@ import { budgets } from './budgets.ts';
  * The migration itself is the set's.
  */
 export async function requestMigration(request: RequestMigrationInput): Promise<RequestMigrationResult> {
-  const since = new Date(Date.now()).toISOString();
+  const since = now();
   const publisher = new Publisher();
   let word = 'Checking';
   let message = 'checking what is asked';

@@ -7,12 +7,13 @@ import type { SetLook } from '../domain/hibernate/set-look.ts';
 import type { SetStep } from '../domain/hibernate/set-turn.ts';
 import { Publisher } from '../shared/attributes.ts';
 import { defined } from '../shared/defined.ts';
+import { now } from '../shared/now.ts';
 
 /** Where a set stands, for the query, the lists and the Web UI. */
 export class SetState {
   readonly #set: SetName;
   readonly #publisher = new Publisher();
-  #since = new Date(Date.now()).toISOString();
+  #since = now();
   #step: SetStep | undefined;
   #seen: Seen<SetLook> | undefined;
   #refusal: string | undefined;

@@ -25,6 +25,7 @@ import { cutToBytes } from '../domain/text.ts';
 import { Publisher } from '../shared/attributes.ts';
 import { knownFailure } from '../shared/failures.ts';
 import { control, oneLine } from '../shared/proxies.ts';
+import { now } from '../shared/now.ts';
 import { budgets } from './budgets.ts';
 import { requestInvalid } from './failures.ts';
 import { fleetDetails } from './fleet-details.ts';
@@ -46,7 +47,7 @@ class Fleet {
   readonly #publisher = new Publisher();
   readonly #results = new Map<string, FleetItemResult>();
   readonly #running = new Set<string>();
-  readonly #since = new Date(Date.now()).toISOString();
+  readonly #since = now();
   #request: TemplateSwapFleetRequest;
   #status: FleetStatus = 'Running';
   #next = 0;

@@ -19,6 +19,7 @@ import { swapRequestProblem } from '../domain/template/shape.ts';
 import { ConflictDesk } from '../shared/conflict-desk.ts';
 import { knownFailure } from '../shared/failures.ts';
 import { control, transfer } from '../shared/proxies.ts';
+import { now } from '../shared/now.ts';
 import { absentRetry, budgets, capacityRetryMs, maxRounds } from './budgets.ts';
 import { foreignObject, nameConflict } from './conflicts.ts';
 import { conflictUnresolved, notConverging, planFailure, requestInvalid, requireOwnId } from './failures.ts';
@@ -435,8 +436,4 @@ class TemplateSwap {
 /** A swap that was started without the CLI gets the memo that lists and later updates read. */
 function rememberForLists(request: TemplateSwapRequest): void {
   if (workflowInfo().memo?.['name'] === undefined) upsertMemo({ ...memoOf(request) });
-}
-
-function now(): string {
-  return new Date(Date.now()).toISOString();
 }

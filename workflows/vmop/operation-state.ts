@@ -4,6 +4,7 @@ import type { Step } from '../contracts/status.ts';
 import type { OperationInput, OperationName, OperationResult, Pins, VmOperationStatus } from '../contracts/vmop.ts';
 import { inWords, superseders } from '../domain/vmop/matrix.ts';
 import { Publisher } from '../shared/attributes.ts';
+import { now } from '../shared/now.ts';
 import { operationDetails } from './operation-details.ts';
 
 /** Steps in their order; `only` names the kinds that have it. */
@@ -28,7 +29,7 @@ export class OperationState {
   #status = 'Pending';
   #reason = 'Accepted';
   #message = 'accepted by the coordinator of the VM';
-  #since = new Date(Date.now()).toISOString();
+  #since = now();
   #isSignalled = false;
   #supersededBy: OperationName | undefined;
   #hasEnded = false;
@@ -51,7 +52,7 @@ export class OperationState {
     this.#step = step;
     if (step !== 'finish') this.#lastBeforeFinish = step;
     this.#detail = detail;
-    this.#since = new Date(Date.now()).toISOString();
+    this.#since = now();
     this.#message = `${steps.find(({ id }) => id === step)?.title ?? step}${detail === undefined ? '' : `: ${detail}`}`;
     this.#show();
   }
@@ -70,7 +71,7 @@ export class OperationState {
     this.#status = outcome === 'released' ? 'Cancelled' : outcome;
     this.#reason = reason;
     this.#message = message;
-    this.#since = new Date(Date.now()).toISOString();
+    this.#since = now();
     this.#publisher.publish({ status: this.#status, waitingFor: null });
     this.#show();
     return { outcome, reason, message, signalled: this.#isSignalled };

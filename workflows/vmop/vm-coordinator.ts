@@ -19,6 +19,7 @@ import { decide } from '../domain/vmop/decide.ts';
 import { inWords } from '../domain/vmop/matrix.ts';
 import { failure, knownFailure } from '../shared/failures.ts';
 import { control, oneLine } from '../shared/proxies.ts';
+import { now } from '../shared/now.ts';
 import { budgets, coordinatorIdle, troublePause } from './budgets.ts';
 import { CoordinatorDesk } from './coordinator-desk.ts';
 import { coordinatorDetails, coordinatorStatus } from './coordinator-status.ts';
@@ -41,7 +42,7 @@ export async function vmCoordinator(input: CoordinatorInput): Promise<void> {
 class Coordinator {
   readonly #vm: { readonly namespace: string; readonly vmName: string };
   readonly #ledger: Ledger;
-  readonly #since = new Date(Date.now()).toISOString();
+  readonly #since = now();
   #isReady: boolean;
   /** What keeps it from deciding. */
   #trouble: string | undefined;

@@ -5,7 +5,7 @@ import { control } from '../../shared/proxies.ts';
 import type { CopyPassActivities } from '../../contracts/batch-activities.ts';
 import { budgets } from '../budgets.ts';
 import type { EntryRun } from '../entry-run.ts';
-import { now } from '../entry-state.ts';
+import { now } from '../../shared/now.ts';
 
 /** Does these steps in their order, however often a far side refuses one; nothing interrupts them. */
 export async function cleanUp(run: EntryRun, steps: readonly CleanUpStep[]): Promise<void> {

@@ -1,8 +1,8 @@
 import { omit } from '../../domain/omit.ts';
-import { fits } from '../../domain/batch/windows.ts';
 import { budgets } from '../budgets.ts';
 import type { EntryRun } from '../entry-run.ts';
-import { now } from '../entry-state.ts';
+import { now } from '../../shared/now.ts';
+import { conflict, vmGone } from './conflict.ts';
 
 /** The batch has given it a place: M3, then the limits, then it is committed. Until then nothing has happened to the source. */
 export async function commit(run: EntryRun): Promise<void> {
@@ -17,19 +17,7 @@ export async function commit(run: EntryRun): Promise<void> {
     a.readSourcePower(state.scope()),
   );
   if (power === undefined) {
-    const { record } = state.entry;
-    state.enter('Conflict', 'SOURCE_VM_GONE: the VM is not at the source any more', {
-      conflict: {
-        code: 'SOURCE_VM_GONE',
-        message: 'the VM is not at the source any more',
-        expected: record.source_specific_id,
-        found: 'nothing',
-        moment: 'M3',
-        since: now(),
-      },
-    });
-    state.event('queue-entry-conflicted', { code: 'SOURCE_VM_GONE' });
-    await run.news.send();
+    await conflict(run, vmGone(state.entry.record), 'M3');
     return;
   }
   const end = grant.window?.end;
@@ -39,9 +27,7 @@ export async function commit(run: EntryRun): Promise<void> {
     syncLimit: 0,
     ...(until === undefined ? {} : { until }),
   });
-  const isTooLate =
-    grant.window !== undefined && !fits(grant.window, state.entry.min_boot_ms, Date.now()) && isOver(grant.window.end);
-  if (!mayImport || isTooLate || !run.mayBegin()) {
+  if (!mayImport || isOver(end) || !run.mayBegin()) {
     await run.slots.release();
     await decline(run);
     return;

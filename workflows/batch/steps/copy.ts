@@ -5,7 +5,7 @@ import { searchKeys } from '../../contracts/attributes.ts';
 import type { ErrorCode, Finding } from '../../domain/batch/records.ts';
 import { knownFailure } from '../../shared/failures.ts';
 import type { EntryRun } from '../entry-run.ts';
-import { now } from '../entry-state.ts';
+import { now } from '../../shared/now.ts';
 import { fail } from './fail.ts';
 
 /** A copy while the source runs: the first one, and those that keep it short later. */

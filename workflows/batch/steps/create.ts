@@ -38,7 +38,6 @@ async function failed(run: EntryRun, cause: string): Promise<void> {
   state.change({ attempts: { ...state.entry.attempts, create: attempts } });
   await cleanUp(run, ['deleteTarget']);
   await run.slots.release();
-  state.change({ target: { ...state.entry.target, exists: false }, change_ids: {} });
   if (attempts > settings.createRetries) {
     await fail(run, {
       code: 'CREATE_FAILED',

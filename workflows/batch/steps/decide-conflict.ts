@@ -1,4 +1,3 @@
-import { emptyTarget } from '../../domain/batch/entry.ts';
 import type { ConflictDesk } from '../../shared/conflict-desk.ts';
 import type { EntryRun } from '../entry-run.ts';
 import { cleanUp } from './clean-up.ts';
@@ -36,8 +35,6 @@ async function resolved(run: EntryRun, by: string): Promise<void> {
     state.enter('Waiting', 'Conflict resolved', {
       ...change,
       stage: 'background',
-      target: emptyTarget,
-      change_ids: {},
       attempt: state.entry.attempt + 1,
     });
     state.forget('ready_since');

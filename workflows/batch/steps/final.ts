@@ -1,7 +1,7 @@
 import { omit } from '../../domain/omit.ts';
 import { budgets } from '../budgets.ts';
 import type { EntryRun } from '../entry-run.ts';
-import { now } from '../entry-state.ts';
+import { now } from '../../shared/now.ts';
 import { finalCopy } from './copy.ts';
 
 /** The source goes off, and stays so until it is finished or rolled back; then the last pass. */

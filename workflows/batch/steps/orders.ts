@@ -1,6 +1,5 @@
 import { sourceGone, type ByWhom } from '../../contracts/batch.ts';
 import { cleanUpPlan } from '../../domain/batch/clean-up.ts';
-import { emptyTarget } from '../../domain/batch/entry.ts';
 import { budgets } from '../budgets.ts';
 import type { EntryRun } from '../entry-run.ts';
 import { cleanUp } from './clean-up.ts';
@@ -32,7 +31,7 @@ export async function retry(run: EntryRun, by: string): Promise<void> {
   });
   if (target.exists && !plan.keepsTarget) {
     await cleanUp(run, ['stopTarget', 'deleteTarget']);
-    state.change({ attempt: state.entry.attempt + 1, target: emptyTarget, change_ids: {} });
+    state.change({ attempt: state.entry.attempt + 1 });
   }
   state.learn(plan);
   const fresh = {

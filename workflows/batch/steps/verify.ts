@@ -2,7 +2,7 @@ import type { ConflictCode, ErrorCode, Finding } from '../../domain/batch/record
 
 import { budgets } from '../budgets.ts';
 import type { EntryRun } from '../entry-run.ts';
-import { now } from '../entry-state.ts';
+import { now } from '../../shared/now.ts';
 import { fail } from './fail.ts';
 import { conflict } from './conflict.ts';
 import { switchOff } from './final.ts';
