@@ -4,18 +4,13 @@ import { canPlace } from '../../workflows/domain/batch/can-place.ts';
 import { effectiveName } from '../../workflows/domain/batch/effective.ts';
 import { exclusionReason, type Exclusion } from '../../workflows/domain/batch/exclusion.ts';
 import { movesIn } from '../../workflows/domain/batch/placement-moves.ts';
-import type {
-  BatchSpec,
-  InstanceRecord,
-  NetworkRecord,
-  Placement,
-  TargetFacts,
-} from '../../workflows/domain/batch/records.ts';
+import type { BatchSpec, InstanceRecord, NetworkRecord, Placement } from '../../workflows/domain/batch/records.ts';
 import { toOperationError } from '../failures.ts';
 import { toTargetOperationError } from '../incus/operation-error.ts';
 import type { BatchDeps } from './deps.ts';
 import { onSource } from './entry-source.ts';
-import { constraintOf, notPlaced, overridesOf, placedBy } from './judge.ts';
+import { constraintOf, migrationNetworkOf, notPlaced, overridesOf, placedBy } from './judge.ts';
+import { TargetLooks } from './target-looks.ts';
 import { verified } from './verified.ts';
 
 /** M1 and what a retry begins with. */
@@ -24,9 +19,9 @@ export function createAssess(deps: BatchDeps): Pick<EntryActivities, 'assessEntr
     async assessEntry({ scope, entry, expectsTarget }) {
       const { spec } = await deps.specs.of(scope.batch);
       const record = await verified(deps, scope.source, entry.record);
-      const networks = await networksOf(deps, scope.source, record);
-      const question = { spec, scope, record, networks, expectsTarget };
+      const question = { spec, scope, record, expectsTarget };
       const placeAnew = async (): Promise<Assessment> => {
+        const networks = await networksOf(deps, scope.source, record);
         const placed = await placedBy({ spec, instance: record, networks }, entry.source_power.initial_running);
         return await assessed(deps, { ...question, placed, baseline: undefined });
       };
@@ -47,7 +42,6 @@ export function createAssess(deps: BatchDeps): Pick<EntryActivities, 'assessEntr
         spec,
         scope,
         record,
-        networks,
         placed,
         baseline: undefined,
         expectsTarget: entry.target.exists,
@@ -76,7 +70,6 @@ interface Question {
   readonly spec: BatchSpec;
   readonly scope: EntryScope;
   readonly record: InstanceRecord;
-  readonly networks: readonly NetworkRecord[];
   readonly placed: { readonly placement: Placement } | { readonly problem: string };
   /** Absent: it was placed anew. */
   readonly baseline: Assessment['baseline'] | undefined;
@@ -85,9 +78,9 @@ interface Question {
 }
 
 async function assessed(deps: BatchDeps, question: Question): Promise<Assessment> {
-  const { spec, record, networks, placed } = question;
+  const { spec, record, placed } = question;
   const overrides = overridesOf(spec, record.uuid);
-  const constraint = constraintOf({ spec, instance: record, networks });
+  const constraint = constraintOf({ spec, instance: record });
   const base: Assessment = {
     record,
     name: effectiveName(record, overrides),
@@ -120,7 +113,7 @@ async function placeObstacle(
   placement: Placement,
 ): Promise<Assessment['blocked']> {
   try {
-    const look = await lookAtTarget(deps, { ...scope, name }, placement);
+    const look = await new TargetLooks(deps).at(placement, { name, uuid: scope.uuid });
     if (look.present === 'ours' && !expectsTarget) return leftBehind(name, placement);
     const migrationNetwork = migrationNetworkOf(spec, placement);
     const [finding] = canPlace(
@@ -149,32 +142,6 @@ function leftBehind(name: string, { target_name, target_project }: Placement): A
     code: 'TARGET_INSTANCE_EXISTS',
     message: `TARGET_INSTANCE_EXISTS: ${where} has an instance "${name}" that an earlier migration of this VM has left: rename or remove it, or cancel and delete this entry and say vmflow orphans adopt or delete ${target_name}/${target_project}/${name}`,
   };
-}
-
-export function migrationNetworkOf(
-  spec: BatchSpec,
-  placement: Placement,
-): BatchSpec['defaults']['migration_network'][number] | undefined {
-  return spec.defaults.migration_network.find(
-    (one) => one.target === placement.target_name && one.target_project === placement.target_project,
-  );
-}
-
-export interface TargetLook {
-  /** Absent: there is no such target in the configuration any more. */
-  readonly facts: TargetFacts | undefined;
-  readonly present: 'absent' | 'ours' | 'foreign';
-}
-
-/** Facts of the place, read now, and what has the name of the instance there. */
-export async function lookAtTarget(deps: BatchDeps, scope: EntryScope, placement: Placement): Promise<TargetLook> {
-  if (deps.config.file.targets[placement.target_name] === undefined) return { facts: undefined, present: 'absent' };
-  const target = await deps.target(placement.target_name);
-  const facts = await target.facts(placement.target_project);
-  if (!facts.project_exists || !facts.instances.includes(scope.name)) return { facts, present: 'absent' };
-  const found = await target.find(placement.target_project, scope.name);
-  if (found === undefined) return { facts, present: 'absent' };
-  return { facts, present: found.marks?.uuid === scope.uuid ? 'ours' : 'foreign' };
 }
 
 /** The networks of its NICs, as far as the inventory knows them. */

@@ -1,8 +1,9 @@
-import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import type { BatchSpecAnswer } from '../../workflows/contracts/batch.ts';
 import { batchId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import { OperationError } from '../failures.ts';
+import { ifFound } from '../open-workflow.ts';
 
 /** How old an answer may be: thousands of entries ask about the same few batches. */
 const freshForMs = 1_000;
@@ -28,12 +29,9 @@ export function createBatchSpecs(temporal: Client): BatchSpecs {
 }
 
 async function ask(temporal: Client, batch: string): Promise<BatchSpecAnswer> {
-  try {
-    const answer = await temporal.workflow.getHandle(batchId(batch)).query<BatchSpecAnswer | null>(messages.spec);
-    if (answer !== null) return answer;
-  } catch (err) {
-    if (!(err instanceof WorkflowNotFoundError)) throw err;
-  }
+  const asked = temporal.workflow.getHandle(batchId(batch)).query<BatchSpecAnswer | null>(messages.spec);
+  const answer = await ifFound(asked);
+  if (answer !== null && answer !== undefined) return answer;
   throw new OperationError('NotFound', `there is no batch ${batch}`, {
     code: 'NO_BATCH',
     next: 'vmflow batch list; a batch that was lost is made again with vmflow batch apply -f FILE',

@@ -1,9 +1,6 @@
-import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import pLimit from 'p-limit';
 import type { BatchActivities, EditState, SpecProblem } from '../../workflows/contracts/batch-activities.ts';
-import type { MigrationRecord, MigrationView } from '../../workflows/contracts/batch.ts';
-import { migrationId } from '../../workflows/contracts/ids.ts';
-import { messages } from '../../workflows/contracts/messages.ts';
 import { changedOverrides, editProblems } from '../../workflows/domain/batch/edit-rules.ts';
 import type {
   BatchSpec,
@@ -23,10 +20,8 @@ import { batchSpecSchema } from '../schemas/batch.ts';
 import { pathText } from '../schemas/spec-path.ts';
 import { checkSpec, type FoundMistake } from '../schemas/spec-problems.ts';
 import type { BatchDeps } from './deps.ts';
+import { atOnce, recordOf, viewOf } from './entries.ts';
 import { holds, overridesOf } from './judge.ts';
-
-/** Entries that are asked at once. */
-const atOnce = 10;
 
 interface Circumstances {
   readonly config: Config;
@@ -120,8 +115,7 @@ function inWords({ path, message, line, column }: SpecProblem): string {
 async function statusesOf(temporal: Client, uuids: readonly string[]): Promise<Record<string, EntryStatus>> {
   const found: Record<string, EntryStatus> = {};
   for (const uuid of uuids) {
-    const handle = temporal.workflow.getHandle(migrationId(uuid));
-    const view = await ifOpen(handle.query<MigrationView>(messages.status));
+    const view = await viewOf(temporal, uuid);
     if (view !== undefined) found[uuid] = view.entryStatus;
   }
   return found;
@@ -131,11 +125,8 @@ async function statusesOf(temporal: Client, uuids: readonly string[]): Promise<R
 async function matchedConstraints(temporal: Client, edit: EditState, spec: BatchSpec): Promise<readonly string[]> {
   const before = edit.previous.constraints;
   if (isSameJson(before, spec.constraints)) return [];
-  const limit = pLimit(atOnce);
-  const recordOf = async (uuid: string): Promise<InstanceRecord | undefined> =>
-    (await ifOpen(temporal.workflow.getHandle(migrationId(uuid)).query<MigrationRecord>(messages.record)))?.record;
-  const records = await limit.map(edit.committed ?? [], recordOf);
-  const known = records.filter((record) => record !== undefined);
+  const found = await pLimit(atOnce).map(edit.committed ?? [], (uuid) => recordOf(temporal, uuid));
+  const known = found.flatMap((one) => one?.record ?? []);
   return [...before, ...spec.constraints].flatMap(({ name, include_expression }) =>
     known.some((record) => mayHold(include_expression, record, overridesOf(spec, record.uuid))) ? [name] : [],
   );
@@ -147,15 +138,6 @@ function mayHold(text: string, record: InstanceRecord, overrides: InstanceOverri
     return holds(text, record, overrides);
   } catch (err) {
     if (err instanceof ExpressionError) return true;
-    throw err;
-  }
-}
-
-async function ifOpen<T>(query: Promise<T>): Promise<T | undefined> {
-  try {
-    return await query;
-  } catch (err) {
-    if (err instanceof WorkflowNotFoundError) return undefined;
     throw err;
   }
 }

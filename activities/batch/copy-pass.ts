@@ -4,6 +4,7 @@ import { disksCheck } from '../../workflows/domain/batch/disks-check.ts';
 import { isOwnSnapshot, snapshotName, snapshotPrefix } from '../../workflows/domain/batch/snapshot-names.ts';
 import type { BatchDeps } from './deps.ts';
 import { onSource } from './entry-source.ts';
+import { placedDisks } from './judge.ts';
 
 export function createCopyPass(deps: BatchDeps): CopyPassActivities {
   return {
@@ -38,8 +39,7 @@ type SnapshotDisk = Omit<PassDisk, 'index'>;
 
 /** Disks that can't be copied have no place at the target. */
 function passDisks({ baseline }: PassScope, disks: readonly SnapshotDisk[]): PassDisk[] {
-  const placed = baseline.disks.filter(({ supported }) => supported);
-  return placed.flatMap(({ name }, index) => {
+  return placedDisks(baseline).flatMap(({ name }, index) => {
     const disk = disks.find((one) => one.name === name);
     return disk === undefined ? [] : [{ name, index, key: disk.key, capacity: disk.capacity, changeId: disk.changeId }];
   });

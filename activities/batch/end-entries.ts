@@ -1,48 +1,37 @@
 import { Context } from '@temporalio/activity';
-import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
-import pLimit from 'p-limit';
+import { WorkflowUpdateFailedError } from '@temporalio/client';
 import type { BatchActivities } from '../../workflows/contracts/batch-activities.ts';
 import { sourceGone, type ByWhom, type MigrationView } from '../../workflows/contracts/batch.ts';
 import { migrationId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
-import { whileBeating } from '../heartbeat.ts';
+import { ifFound } from '../open-workflow.ts';
 import type { BatchDeps } from './deps.ts';
-
-/** Calls to Temporal at once. */
-const atOnce = 10;
+import { forEach } from './entries.ts';
 
 /** Ends entries: cancelled, with or without what they made, then forgotten. One that can't be yet is waited for. */
 export function createEndEntries({ temporal }: BatchDeps): BatchActivities['endEntries'] {
   return async ({ batch, uuids, by, cleanup }) => {
     const warnings: string[] = [];
-    const limit = pLimit(atOnce);
     const { cancellationSignal } = Context.current();
     const end = async (uuid: string): Promise<void> => {
       const handle = temporal.workflow.getHandle(migrationId(uuid));
       const order = async (name: string, what: object): Promise<void> => {
         await handle.executeUpdate<string, [object]>(name, { args: [what] });
       };
-      try {
-        for (;;) {
-          cancellationSignal.throwIfAborted();
-          const view = await handle.query<MigrationView>(messages.status);
-          if (view.batch !== batch) return;
-          const deletes = cleanup === 'all' || (cleanup === 'unless-configured' && !view.configured);
-          if (view.status !== 'Finished' && view.status !== 'Canceled')
-            await order(messages.cancel, { ...by, cleanup: deletes });
-          else if (await isTaken(() => forget(order, view, deletes, by))) {
-            if (view.message.includes(sourceGone)) warnings.push(`${view.vm}: ${view.message}`);
-            return;
-          } else await new Promise((resolve) => setTimeout(resolve, 1_000));
-        }
-      } catch (err) {
-        if (!(err instanceof WorkflowNotFoundError)) throw err;
+      for (;;) {
+        cancellationSignal.throwIfAborted();
+        const view = await handle.query<MigrationView>(messages.status);
+        if (view.batch !== batch) return;
+        const deletes = cleanup === 'all' || (cleanup === 'unless-configured' && !view.configured);
+        if (view.status !== 'Finished' && view.status !== 'Canceled')
+          await order(messages.cancel, { ...by, cleanup: deletes });
+        else if (await isTaken(() => forget(order, view, deletes, by))) {
+          if (view.message.includes(sourceGone)) warnings.push(`${view.vm}: ${view.message}`);
+          return;
+        } else await new Promise((resolve) => setTimeout(resolve, 1_000));
       }
     };
-    await whileBeating(
-      () => ({}),
-      () => Promise.all(uuids.map((uuid) => limit(() => end(uuid)))),
-    );
+    await forEach(uuids, (uuid) => ifFound(end(uuid)));
     return { warnings };
   };
 }

@@ -1,14 +1,11 @@
-import { Context } from '@temporalio/activity';
-import { z } from 'zod';
 import type { EntryActivities } from '../../workflows/contracts/batch-activities.ts';
-import { lastBeat, pause, whileBeating } from '../heartbeat.ts';
+import { pause } from '../heartbeat.ts';
 import type { Source, SourceCallOptions } from '../vsphere/source-port.ts';
 import type { BatchDeps } from './deps.ts';
+import { resuming } from './resuming.ts';
 
 /** How often a guest that may be shutting down is looked at. */
 const lookEveryMs = 1_000;
-
-const beat = z.object({ taskRef: z.string().optional() });
 
 /** Beats while it works, and hands the task that an earlier attempt has begun to this one. */
 export async function onSource<T>(
@@ -17,15 +14,8 @@ export async function onSource<T>(
   work: (source: Source, options: SourceCallOptions & { readonly signal: AbortSignal }) => Promise<T>,
 ): Promise<T> {
   const source = await deps.source(name);
-  let taskRef = lastBeat(beat)?.taskRef;
-  const earlier = taskRef;
-  const { cancellationSignal: signal } = Context.current();
-  const onTask = (ref: string): void => {
-    taskRef = ref;
-  };
-  return await whileBeating(
-    () => ({ taskRef }),
-    () => work(source, { signal, onTask, ...(earlier === undefined ? {} : { taskRef: earlier }) }),
+  return await resuming(({ signal, onBegun, earlier }) =>
+    work(source, { signal, onTask: onBegun, ...(earlier === undefined ? {} : { taskRef: earlier }) }),
   );
 }
 

@@ -1,26 +1,16 @@
-import { Context } from '@temporalio/activity';
-import { z } from 'zod';
 import type { EntryActivities, EntryScope } from '../../workflows/contracts/batch-activities.ts';
 import type { InstanceRecord, Placement } from '../../workflows/domain/batch/records.ts';
-import { lastBeat, whileBeating } from '../heartbeat.ts';
 import type { FinalNic, NewInstance, OwnershipMarks, TargetCallOptions } from '../incus/port.ts';
 import { TargetError } from '../incus/target-error.ts';
 import { OperationError } from '../failures.ts';
 import type { BatchDeps } from './deps.ts';
-
-const beat = z.object({ operationId: z.string().optional() });
+import { migrationNetworkOf, overridesOf, placedDisks } from './judge.ts';
+import { resuming } from './resuming.ts';
 
 /** Beats while it works, and hands the operation that an earlier attempt has begun to this one. */
 async function onTarget<T>(work: (options: TargetCallOptions) => Promise<T>): Promise<T> {
-  let operationId = lastBeat(beat)?.operationId;
-  const earlier = operationId;
-  const { cancellationSignal: signal } = Context.current();
-  const onOperation = (id: string): void => {
-    operationId = id;
-  };
-  return await whileBeating(
-    () => ({ operationId }),
-    () => work({ signal, onOperation, ...(earlier === undefined ? {} : { operationId: earlier }) }),
+  return await resuming(({ signal, onBegun, earlier }) =>
+    work({ signal, onOperation: onBegun, ...(earlier === undefined ? {} : { operationId: earlier }) }),
   );
 }
 
@@ -42,9 +32,7 @@ export function createEntryTarget(deps: BatchDeps): TargetCalls {
     async createTarget({ scope, record, placement, initialRunning }) {
       const { spec } = await deps.specs.of(scope.batch);
       const target = await deps.target(scope.target);
-      const nic = spec.defaults.migration_network.find(
-        (one) => one.target === scope.target && one.target_project === scope.project,
-      );
+      const nic = migrationNetworkOf(spec, placement);
       await onTarget(async (options) => {
         await target.create(newInstance(scope, record, placement, initialRunning, nic), options);
         // A copy can begin when every disk takes a write of nothing.
@@ -61,7 +49,7 @@ export function createEntryTarget(deps: BatchDeps): TargetCalls {
     },
     async configureTarget({ scope, record, placement }) {
       const target = await deps.target(scope.target);
-      const overrides = await overridesOf(deps, scope);
+      const overrides = overridesOf((await deps.specs.of(scope.batch)).spec, scope.uuid);
       await onTarget((options) =>
         target.configureFinal(
           {
@@ -136,11 +124,6 @@ async function writeMarker(deps: BatchDeps, scope: EntryScope): Promise<void> {
   });
 }
 
-/** Disks that are copied, in the order that the target has them in. */
-export function placedDisks({ disks }: Pick<InstanceRecord, 'disks'>): InstanceRecord['disks'] {
-  return disks.filter(({ supported }) => supported);
-}
-
 export function marksOf({ uuid, batch, attempt, source }: EntryScope, running: boolean): OwnershipMarks {
   return { uuid, batch, attempt, running, source };
 }
@@ -203,12 +186,4 @@ function finalNics({ nics }: InstanceRecord, { networks }: Placement): FinalNic[
       },
     ];
   });
-}
-
-async function overridesOf(
-  { specs }: BatchDeps,
-  { batch, uuid }: EntryScope,
-): Promise<{ cpus?: number; memory?: number }> {
-  const { spec } = await specs.of(batch);
-  return spec.overrides[uuid] ?? {};
 }

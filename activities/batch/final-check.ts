@@ -1,9 +1,9 @@
 import type { EntryActivities } from '../../workflows/contracts/batch-activities.ts';
 import { finalCheck, type FinalLook } from '../../workflows/domain/batch/final-check.ts';
 import type { BatchDeps } from './deps.ts';
-import { lookAtTarget, migrationNetworkOf } from './assess-entry.ts';
 import { onSource } from './entry-source.ts';
-import { overridesOf, placedBy } from './judge.ts';
+import { migrationNetworkOf, overridesOf, placedBy } from './judge.ts';
+import { TargetLooks } from './target-looks.ts';
 import { OperationError } from '../failures.ts';
 
 /** M4. Reads source and target now; a read that fails is an error and never a finding. */
@@ -28,7 +28,7 @@ export function createFinalCheck(deps: BatchDeps): Pick<EntryActivities, 'finalC
         isResolve,
         force: spec.defaults.force_conflict_resolution,
         staleSource: spec.config.stale_source,
-        ...(await lookAtTarget(deps, scope, placement)),
+        ...(await new TargetLooks(deps).at(placement, scope)),
         ...(migrationNetwork === undefined ? {} : { migrationNetwork }),
       };
       let verdict = finalCheck(look);

@@ -24,7 +24,7 @@ export async function firstEntry({
   const overrides = overridesOf(spec, instance.uuid);
   const placed = await placedBy({ spec, instance, networks }, instance.running);
   const exclusion = exclusionReason(instance, overrides, spec.config.instance_restriction_overrides);
-  const constraint = constraintOf({ spec, instance, networks });
+  const constraint = constraintOf({ spec, instance });
   const first = statusOf(spec, instance, exclusion?.text ?? ('problem' in placed ? notPlaced(placed) : undefined));
   return {
     instance_uuid: instance.uuid,

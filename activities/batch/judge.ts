@@ -4,6 +4,7 @@ import type {
   Constraint,
   InstanceOverrides,
   InstanceRecord,
+  MigrationNetwork,
   NetworkRecord,
   Placement,
 } from '../../workflows/domain/batch/records.ts';
@@ -27,9 +28,21 @@ export function holds(text: string, instance: InstanceRecord, overrides: Instanc
 }
 
 /** The last one whose expression holds. */
-export function constraintOf({ spec, instance }: Judged): Constraint | undefined {
+export function constraintOf({ spec, instance }: Pick<Judged, 'spec' | 'instance'>): Constraint | undefined {
   const overrides = overridesOf(spec, instance.uuid);
   return spec.constraints.findLast(({ include_expression }) => holds(include_expression, instance, overrides));
+}
+
+/** The NIC that a VM has at this place while it is migrated. */
+export function migrationNetworkOf({ defaults }: BatchSpec, placement: Placement): MigrationNetwork | undefined {
+  return defaults.migration_network.find(
+    ({ target, target_project }) => target === placement.target_name && target_project === placement.target_project,
+  );
+}
+
+/** Disks that are copied, in the order that the target has them in. */
+export function placedDisks<D extends { readonly supported: boolean }>(vm: { readonly disks: readonly D[] }): D[] {
+  return vm.disks.filter(({ supported }) => supported);
 }
 
 export type Placed = { readonly placement: Placement } | { readonly problem: string };

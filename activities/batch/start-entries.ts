@@ -1,6 +1,5 @@
 import { Context } from '@temporalio/activity';
-import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
-import pLimit from 'p-limit';
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { BatchActivities } from '../../workflows/contracts/batch-activities.ts';
 import type { BatchSpec } from '../../workflows/domain/batch/records.ts';
 import type { Entry } from '../../workflows/domain/batch/entry.ts';
@@ -9,15 +8,13 @@ import { searchKeys } from '../../workflows/contracts/attributes.ts';
 import { migrationId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import { OperationError } from '../failures.ts';
-import { whileBeating } from '../heartbeat.ts';
+import { isOpen } from '../open-workflow.ts';
 import { toVSphereOperationError } from '../vsphere/operation-error.ts';
 import type { BatchDeps } from './deps.ts';
+import { forEach, viewOf } from './entries.ts';
 import { settingsOf } from './entry-settings.ts';
 import { firstEntry } from './first-entry.ts';
 import { asShown } from './phase.ts';
-
-/** Members that are read and started at once. */
-const atOnce = 10;
 
 /** M0 of these members, then a workflow for each. A repeated try finds those that it has started before. */
 export function createStartEntries(deps: BatchDeps): BatchActivities['startEntries'] {
@@ -25,7 +22,6 @@ export function createStartEntries(deps: BatchDeps): BatchActivities['startEntri
     const { spec, status } = await deps.specs.of(batch, true);
     const settings = settingsOf(spec, deps.config);
     const { taskQueue } = Context.current().info;
-    const limit = pLimit(atOnce);
     const readings = new Readings(deps, spec);
     const startOne = async (member: Member): Promise<StartOutcome> => {
       const open = await openEntry(deps, member.uuid);
@@ -58,10 +54,7 @@ export function createStartEntries(deps: BatchDeps): BatchActivities['startEntri
       }
       return { uuid: member.uuid, outcome: 'queued', phase: asShown(entry.status) };
     };
-    return await whileBeating(
-      () => ({}),
-      () => Promise.all(members.map((member) => limit(() => startOne(member)))),
-    );
+    return await forEach(members, startOne);
   };
 }
 
@@ -114,12 +107,5 @@ async function taken(
 }
 
 async function openEntry({ temporal }: BatchDeps, uuid: string): Promise<MigrationView | undefined> {
-  const handle = temporal.workflow.getHandle(migrationId(uuid));
-  try {
-    if ((await handle.describe()).status.name !== 'RUNNING') return undefined;
-    return await handle.query<MigrationView>(messages.status);
-  } catch (err) {
-    if (err instanceof WorkflowNotFoundError) return undefined;
-    throw err;
-  }
+  return (await isOpen(temporal, migrationId(uuid))) ? await viewOf(temporal, uuid) : undefined;
 }

@@ -1,11 +1,12 @@
 import { Context } from '@temporalio/activity';
-import { WithStartWorkflowOperation, WorkflowNotFoundError, type Workflow } from '@temporalio/client';
+import { WithStartWorkflowOperation, type Workflow } from '@temporalio/client';
 import type { SourceActivities } from '../../workflows/contracts/batch-activities.ts';
 import type { SourceInput, SourceView, SyncResult } from '../../workflows/contracts/batch.ts';
 import { searchKeys } from '../../workflows/contracts/attributes.ts';
 import { sourceId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import { whileBeating } from '../heartbeat.ts';
+import { ifFound } from '../open-workflow.ts';
 import type { BatchDeps } from './deps.ts';
 
 export function createSyncDueSources(deps: BatchDeps): SourceActivities['syncDueSources'] {
@@ -35,13 +36,10 @@ async function hasBatches({ temporal }: BatchDeps): Promise<boolean> {
 }
 
 async function isDue({ temporal }: BatchDeps, name: string, intervalMs: number): Promise<boolean> {
-  try {
-    const { syncing, last } = await temporal.workflow.getHandle(sourceId(name)).query<SourceView>(messages.status);
-    return !syncing && (last === undefined || Date.now() - Date.parse(last.at) >= intervalMs);
-  } catch (err) {
-    if (err instanceof WorkflowNotFoundError) return true;
-    throw err;
-  }
+  const view = await ifFound(temporal.workflow.getHandle(sourceId(name)).query<SourceView>(messages.status));
+  if (view === undefined) return true;
+  const { syncing, last } = view;
+  return !syncing && (last === undefined || Date.now() - Date.parse(last.at) >= intervalMs);
 }
 
 async function sync({ temporal }: BatchDeps, name: string): Promise<SyncResult> {

@@ -8,10 +8,9 @@ import { exclusionReason } from '../../workflows/domain/batch/exclusion.ts';
 import { mergeRecord, syncRights } from '../../workflows/domain/batch/sync-merge.ts';
 import { whileBeating } from '../heartbeat.ts';
 import type { BatchDeps } from './deps.ts';
+import { atOnce } from './entries.ts';
 import type { Inventory } from './inventories.ts';
 import { overridesOf } from './judge.ts';
-
-const atOnce = 10;
 
 /** Reads a whole source; nobody is told anything before the last page is read. Safe to run twice. */
 export function createSyncSource(deps: BatchDeps): Pick<SourceActivities, 'syncSource'> {

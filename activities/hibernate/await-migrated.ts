@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { Client, WorkflowHandle } from '@temporalio/client';
 import type { HibernateWaits } from '../../workflows/contracts/activities.ts';
 import type { MigrateMainResult, RequestMigrationResult, SetName } from '../../workflows/contracts/hibernate.ts';
 import { migrateMainId } from '../../workflows/contracts/ids.ts';
@@ -8,6 +8,7 @@ import { isLive, isReady, type Observation } from '../../workflows/domain/hibern
 import { whileBeating } from '../heartbeat.ts';
 import { untilAnswered } from '../kubernetes/await-change.ts';
 import { resources } from '../kubernetes/resources.ts';
+import { ifFound } from '../open-workflow.ts';
 import type { HibernateDeps } from './deps.ts';
 import { observe } from './observe.ts';
 
@@ -65,15 +66,14 @@ async function lastMigration(
   since: string,
 ): Promise<MigrateMainResult | 'open' | undefined> {
   const handle = temporal.workflow.getHandle(migrateMainId(namespace, name));
-  try {
-    const { status, closeTime } = await handle.describe();
-    if (status.name === 'RUNNING') return 'open';
-    if (status.name !== 'COMPLETED' || closeTime === undefined || closeTime < new Date(since)) return undefined;
-    return (await handle.result()) as MigrateMainResult;
-  } catch (err) {
-    if (err instanceof WorkflowNotFoundError) return undefined;
-    throw err;
-  }
+  return await ifFound(endOf(handle, since));
+}
+
+async function endOf(handle: WorkflowHandle, since: string): Promise<MigrateMainResult | 'open' | undefined> {
+  const { status, closeTime } = await handle.describe();
+  if (status.name === 'RUNNING') return 'open';
+  if (status.name !== 'COMPLETED' || closeTime === undefined || closeTime < new Date(since)) return undefined;
+  return (await handle.result()) as MigrateMainResult;
 }
 
 function withMigration(outcome: RequestMigrationResult, migration: MigrateMainResult): RequestMigrationResult {

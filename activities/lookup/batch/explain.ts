@@ -1,13 +1,10 @@
-import { WorkflowNotFoundError } from '@temporalio/client';
-import type { MigrationRecord } from '../../../workflows/contracts/batch.ts';
 import type { PlacementExplanation } from '../../../workflows/contracts/batch-lookup.ts';
-import { migrationId } from '../../../workflows/contracts/ids.ts';
-import { messages } from '../../../workflows/contracts/messages.ts';
 import type { BatchDeps } from '../../batch/deps.ts';
+import { recordOf } from '../../batch/entries.ts';
 import { constraintOf } from '../../batch/judge.ts';
 import { verified } from '../../batch/verified.ts';
 import { outlookOf } from './obstacles.ts';
-import { TargetLooks } from './target-looks.ts';
+import { TargetLooks } from '../../batch/target-looks.ts';
 
 /** Where the batch would put a VM as it is now, why, and what is in the way. Undefined: its source has no such VM. */
 export async function explainPlacement(
@@ -33,7 +30,7 @@ type Seen = Awaited<ReturnType<Awaited<ReturnType<BatchDeps['source']>>['fetch']
 
 /** By its entry where it has one: that knows where to look. Else in all sources. */
 async function find(deps: BatchDeps, uuid: string): Promise<Seen> {
-  const vm = await recordOf(deps, uuid);
+  const vm = (await recordOf(deps.temporal, uuid))?.record;
   if (vm !== undefined) return await (await deps.source(vm.source)).fetch(vm.source_specific_id);
   for (const source of Object.keys(deps.config.file.vcenters)) {
     const { instances, networks } = await deps.inventories.of(source);
@@ -41,13 +38,4 @@ async function find(deps: BatchDeps, uuid: string): Promise<Seen> {
     if (instance !== undefined) return { instance, networks: [...networks.values()] };
   }
   return undefined;
-}
-
-async function recordOf({ temporal }: BatchDeps, uuid: string): Promise<MigrationRecord['record'] | undefined> {
-  try {
-    return (await temporal.workflow.getHandle(migrationId(uuid)).query<MigrationRecord>(messages.record)).record;
-  } catch (err) {
-    if (err instanceof WorkflowNotFoundError) return undefined;
-    throw err;
-  }
 }

@@ -3,12 +3,11 @@ import { effectiveName } from '../../../workflows/domain/batch/effective.ts';
 import { exclusionReason } from '../../../workflows/domain/batch/exclusion.ts';
 import type { BatchSpec, InstanceRecord, NetworkRecord } from '../../../workflows/domain/batch/records.ts';
 import { effectiveInstance, runsAtTheEnd } from '../../../workflows/domain/batch/effective.ts';
-import { migrationNetworkOf } from '../../batch/assess-entry.ts';
-import { overridesOf } from '../../batch/judge.ts';
+import { migrationNetworkOf, overridesOf } from '../../batch/judge.ts';
 import { toOperationError } from '../../failures.ts';
 import { toTargetOperationError } from '../../incus/operation-error.ts';
 import { determinePlacement, PlacementError, type DeterminedPlacement } from '../../placement/determine-placement.ts';
-import type { TargetLooks } from './target-looks.ts';
+import type { TargetLooks } from '../../batch/target-looks.ts';
 
 export interface Subject {
   readonly spec: BatchSpec;
@@ -51,9 +50,8 @@ async function atTarget(
   const { nics } = effectiveInstance(instance, overridesOf(spec, instance.uuid));
   const migrationNetwork = migrationNetworkOf(spec, placement);
   try {
-    const facts = await looks.facts(placement.target_name, placement.target_project);
-    const present = await looks.present(facts, instanceName, instance.uuid);
-    const question = { placement, instanceName, nics, facts, present };
+    const look = await looks.at(placement, { name: instanceName, uuid: instance.uuid });
+    const question = { placement, instanceName, nics, ...look };
     const findings = canPlace(
       { ...question, ...(migrationNetwork === undefined ? {} : { migrationNetwork }) },
       'creation',

@@ -18,7 +18,7 @@ import { matching, type Match } from './matching.ts';
 import { outlookOf } from './obstacles.ts';
 import { openEntries, type OpenEntry } from './open-entries.ts';
 import { countStates, planWindows, troubleFirst, type Candidate } from './plan-windows.ts';
-import { TargetLooks } from './target-looks.ts';
+import { TargetLooks } from '../../batch/target-looks.ts';
 
 type PlanAnswer = Extract<BatchLookupAnswer, { what: 'batch-plan' }>;
 
@@ -111,7 +111,7 @@ async function candidateOf(deps: BatchDeps, { spec, match, looks, entry }: Look)
   }
   const instance = await verified(deps, source, match.instance);
   const { determined, obstacles } = await outlookOf({ spec, instance, networks: match.networks }, looks);
-  const constraint = constraintOf({ spec, instance, networks: match.networks });
+  const constraint = constraintOf({ spec, instance });
   const [obstacle] = obstacles;
   return {
     ...base,
