@@ -1,5 +1,6 @@
 import type { InstanceRecord, NetworkRecord } from '../../workflows/domain/batch/records.ts';
 import type { InventoryPage, Source, SourceCallOptions } from '../vsphere/source-port.ts';
+import { sourceTrouble } from './source-trouble.ts';
 
 /** A worker remembers what it has read of a source this long. */
 const freshForMs = 60_000;
@@ -25,7 +26,7 @@ export function createInventories(open: (name: string) => Promise<Source>): Inve
     async of(name, { maxAgeMs = freshForMs, ...options } = {}) {
       const last = known.get(name);
       if (last !== undefined && Date.now() - last.at < maxAgeMs) return await last.inventory;
-      const inventory = open(name).then((source) => read(source, options));
+      const inventory = readNamed(open, name, options);
       known.set(name, { at: Date.now(), inventory });
       inventory.catch(() => {
         if (known.get(name)?.inventory === inventory) known.delete(name);
@@ -33,6 +34,20 @@ export function createInventories(open: (name: string) => Promise<Source>): Inve
       return await inventory;
     },
   };
+}
+
+/** Where several sources are read, a failure has to say which one it is. */
+async function readNamed(
+  open: (name: string) => Promise<Source>,
+  name: string,
+  options: SourceCallOptions,
+): Promise<Inventory> {
+  try {
+    return await read(await open(name), options);
+  } catch (err) {
+    if (options.signal?.aborted === true) throw err;
+    throw sourceTrouble(name, err) ?? err;
+  }
 }
 
 async function read(source: Source, options: SourceCallOptions): Promise<Inventory> {

@@ -7,14 +7,13 @@ import type { MigrationInput, MigrationView, Member, StartOutcome } from '../../
 import { searchKeys } from '../../workflows/contracts/attributes.ts';
 import { migrationId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
-import { OperationError } from '../failures.ts';
 import { isOpen } from '../open-workflow.ts';
-import { toVSphereOperationError } from '../vsphere/operation-error.ts';
 import type { BatchDeps } from './deps.ts';
 import { forEach, viewOf } from './entries.ts';
 import { settingsOf } from './entry-settings.ts';
 import { firstEntry } from './first-entry.ts';
 import { asShown } from './phase.ts';
+import { sourceTrouble } from './source-trouble.ts';
 
 /** M0 of these members, then a workflow for each. A repeated try finds those that it has started before. */
 export function createStartEntries(deps: BatchDeps): BatchActivities['startEntries'] {
@@ -82,10 +81,10 @@ class Readings {
       if (seen === undefined) return { outcome: 'skipped', why: `source ${name} has no such VM any more` };
       return { entry: await firstEntry({ deps: this.#deps, spec: this.#spec, ...seen }) };
     } catch (err) {
-      const known = err instanceof OperationError ? err : toVSphereOperationError(err);
-      if (known === undefined || Context.current().cancellationSignal.aborted) throw err;
-      const unread: Reading = { outcome: 'unread', why: `source ${name} can't be read: ${known.message}` };
-      if (outOfReach.has(known.type)) this.#down.set(name, unread);
+      const trouble = sourceTrouble(name, err);
+      if (trouble === undefined || Context.current().cancellationSignal.aborted) throw err;
+      const unread: Reading = { outcome: 'unread', why: trouble.message };
+      if (outOfReach.has(trouble.type)) this.#down.set(name, unread);
       return unread;
     }
   }

@@ -35,6 +35,25 @@ export async function assertNeverBoth(vm: SourceVm): Promise<void> {
   }
 }
 
+/**
+ * I1 and I2 of a finished VM where others may switch its source on: we never start one side while the other runs, unless they have
+ * started that one, and in the end the source is off, unless they have switched it on.
+ */
+export async function assertOrder(vm: SourceVm): Promise<void> {
+  const isOn = { source: false, target: false };
+  let isTheirs = false;
+  const changes = await powerChanges(vm);
+  const asked = vm.rig.proxy
+    .requests()
+    .filter(({ method, object }) => method === 'PowerOnVM_Task' && object?.value === vm.ref);
+  for (const { at, side, isOn: now } of changes) {
+    isOn[side] = now;
+    if (side === 'source') isTheirs = now && !asked.some((request) => request.at <= at && at - request.at < 30_000);
+    if (now && !isTheirs) assert.ok(!isOn.source || !isOn.target, `${vm.name}: ${JSON.stringify(changes)}`);
+  }
+  assert.ok(!isOn.source || isTheirs, `${vm.name}: ${JSON.stringify(changes)}`);
+}
+
 /** Names of all snapshots of a VM. */
 export async function snapshotsOf(vm: SourceVm): Promise<readonly string[]> {
   return (await snapshotRefs(vm)).map(({ name }) => name);

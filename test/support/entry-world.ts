@@ -299,9 +299,10 @@ export class EntryWorld {
     this.#note(at, vm, 'target started');
   }
 
+  /** Also one that was released just now. */
   stop(scope: EntryScope, at: number): void {
-    const target = this.target(scope);
-    if (target === undefined) return;
+    const target = this.#targets.get(placeOf(scope));
+    if (target?.uuid !== scope.uuid || target.attempt !== scope.attempt) return;
     target.isRunning = false;
     this.#note(at, this.vm(scope.uuid), 'target stopped');
   }

@@ -10,16 +10,20 @@ const troublePause = '30s';
  * `onTrouble` hears why it can't go on, and undefined once it can. Only a cancellation ends it.
  */
 export async function insist<T>(work: () => Promise<T>, onTrouble: (message: string | undefined) => void): Promise<T> {
-  for (let hasFailed = false; ; hasFailed = true) {
-    try {
-      const result = await work();
-      if (hasFailed) onTrouble(undefined);
-      return result;
-    } catch (err) {
-      if (isCancellation(err)) throw err;
-      const { message } = knownFailure(err);
-      onTrouble(message);
-      await sleep(troublePause, { summary: oneLine(`again after: ${message}`) });
+  let hasFailed = false;
+  try {
+    for (;;) {
+      try {
+        return await work();
+      } catch (err) {
+        if (isCancellation(err)) throw err;
+        const { message } = knownFailure(err);
+        hasFailed = true;
+        onTrouble(message);
+        await sleep(troublePause, { summary: oneLine(`again after: ${message}`) });
+      }
     }
+  } finally {
+    if (hasFailed) onTrouble(undefined);
   }
 }

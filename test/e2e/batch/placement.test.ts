@@ -255,6 +255,7 @@ describe('where VMs go, and what they are compared with', { concurrency: 1 }, ()
       const second = rig.secondProxy;
       assert.ok(second !== undefined);
       await second.down();
+      await assertRefused((await rig.batch()).apply(), /source vc2 can't be read: .*connect/);
       const { queued, skippedCount } = await batch.start();
       assert.deepEqual([queued, skippedCount], [2, 0]);
       await here.becomes('Finished');

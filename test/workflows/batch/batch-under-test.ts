@@ -15,6 +15,7 @@ import type { SourceVm } from '../../support/entry-world.ts';
 import { aBatch } from '../../unit/batch/record-builders.ts';
 import type { Casting } from './batch-activities.ts';
 import type { Stage, UntilOptions } from './stage.ts';
+import { hour, minute } from './times.ts';
 
 export interface BatchOptions extends Casting {
   readonly name?: string;
@@ -39,7 +40,9 @@ export class BatchUnderTest {
     this.name = name;
     this.#vms = vms;
     const usual = aBatch({ name, migration_windows: windows, constraints });
-    this.#spec = { ...usual, config: { ...usual.config, ...config } };
+    // Few top-ups: a day passes in a second, and each of them takes a tenth of one.
+    const intervals = { background_sync_interval: 12 * hour, final_background_sync_limit: 10 * minute };
+    this.#spec = { ...usual, config: { ...usual.config, ...intervals, ...config } };
     this.handle = stage.server.client.workflow.getHandle(batchId(name));
   }
 

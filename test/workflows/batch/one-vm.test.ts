@@ -121,11 +121,11 @@ test('what is finished is archived seven days later, whatever is asked of it mea
   await batch.start();
   const { since } = await entry.reaches('Finished');
   await batch.becomes('Finished');
-  await stage.server.advance(5 * day);
+  await stage.advance(5 * day);
   await entry.handle.signal('reportNews');
-  await stage.server.advance(Date.parse(since) + 7 * day - minute - (await stage.server.now()));
+  await stage.advanceTo(Date.parse(since) + 7 * day - minute);
   assert.equal((await entry.handle.describe()).status.name, 'RUNNING');
-  await stage.server.advance(2 * minute);
+  await stage.advance(2 * minute);
   assert.equal((await entry.handle.describe()).status.name, 'COMPLETED');
   assert.deepEqual(
     (await batch.rows()).map(({ phase }) => phase),

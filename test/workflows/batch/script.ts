@@ -55,8 +55,8 @@ export class Script {
     });
   }
 
-  /** The next call is really under way, and beats, until it is let go or cancelled. */
-  holds(vm: SourceVm, activity: ActivityName): Hold {
+  /** The next call is really under way, and beats, until it is let go or cancelled; a stubborn one does its work all the same. */
+  holds(vm: SourceVm, activity: ActivityName, { isStubborn = false } = {}): Hold {
     let arrive = (): void => undefined;
     let release = (): void => undefined;
     const arrived = new Promise<void>((resolve) => (arrive = resolve));
@@ -65,7 +65,7 @@ export class Script {
       const beat = setInterval(() => heartbeat(), 20);
       arrive();
       try {
-        await Promise.race([released, Context.current().cancelled]);
+        await (isStubborn ? released : Promise.race([released, Context.current().cancelled]));
       } finally {
         clearInterval(beat);
       }

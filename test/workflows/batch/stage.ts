@@ -1,4 +1,9 @@
+import { setTimeout } from 'node:timers/promises';
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
+import type { SlotsView } from '../../../workflows/contracts/batch.ts';
+import { batchSlotsId } from '../../../workflows/contracts/ids.ts';
+import { messages } from '../../../workflows/contracts/messages.ts';
 import { transferQueueOf } from '../../../workflows/contracts/task-queues.ts';
 import { workflowBundlePath } from '../../../workers/bundle.ts';
 import { startTestServer, type ServerLog, type TestServer } from '../../stack/test-server.ts';
@@ -9,7 +14,10 @@ import { BatchUnderTest, type BatchOptions } from './batch-under-test.ts';
 import { createCopyActivities, createEntryActivities } from './entry-activities.ts';
 import { Script } from './script.ts';
 
-const cached = process.env['VMFLOW_TEST_CACHE'] === '0' ? 0 : 500;
+/** Between server and workers a task takes this long at most, on however busy a machine. */
+const longestTransitMs = 10_000;
+
+const usuallyCached = process.env['VMFLOW_TEST_CACHE'] === '0' ? 0 : 500;
 
 /** Something that a workflow has told the logs. */
 export interface StagedEvent {
@@ -35,15 +43,18 @@ export class Stage {
   readonly #troubles: string[];
   readonly #casts = new Map<string, Casting>();
   readonly #batches: BatchUnderTest[] = [];
+  readonly #cached: number;
   #workers: { readonly worker: Worker; readonly ended: Promise<void> }[] = [];
 
-  private constructor(server: TestServer, events: StagedEvent[], troubles: string[]) {
+  private constructor(server: TestServer, events: StagedEvent[], troubles: string[], cached: number) {
     this.server = server;
+    this.#cached = cached;
     this.events = events;
     this.#troubles = troubles;
   }
 
-  static async open(): Promise<Stage> {
+  /** Without cached workflows where a test stops workers: what waits for one that is gone, this server gives to no other. */
+  static async open({ cached = usuallyCached } = {}): Promise<Stage> {
     const events: StagedEvent[] = [];
     const troubles: string[] = [];
     const hear = ({ level, message, facts }: ServerLog): void => {
@@ -52,7 +63,7 @@ export class Stage {
       if (level === 'WARN' || level === 'ERROR')
         troubles.push(`${message} ${facts['error'] instanceof Error ? facts['error'].message : ''}`);
     };
-    const stage = new Stage(await startTestServer(hear), events, troubles);
+    const stage = new Stage(await startTestServer(hear), events, troubles, cached);
     await stage.startWorkers();
     return stage;
   }
@@ -78,8 +89,7 @@ export class Stage {
         ...common,
         taskQueue: this.taskQueue,
         workflowBundle: { codePath: await workflowBundlePath() },
-        maxCachedWorkflows: cached,
-        stickyQueueScheduleToStartTimeout: '2s',
+        maxCachedWorkflows: this.#cached,
         activities: { ...createBatchActivities(hands), ...createEntryActivities(hands) },
       }),
       Worker.create({
@@ -108,6 +118,37 @@ export class Stage {
     return batch;
   }
 
+  /** What is due within this time happens; the clock goes on by itself while something is under way. */
+  async advance(ms: number): Promise<void> {
+    const moving = new Move(this.server.advance(ms));
+    for (;;) {
+      await Promise.race([moving.done, this.#quiet(moving)]);
+      if (moving.isDone) return;
+      await this.server.freeClock();
+    }
+  }
+
+  /** Up to this time of the server. */
+  async advanceTo(time: number): Promise<void> {
+    await this.advance(Math.max(time - (await this.server.now()), 0));
+  }
+
+  /** Resolves when nothing was under way for so long that nothing can be, or the clock has moved. */
+  async #quiet(moving: Move): Promise<void> {
+    for (let quietMs = 0; quietMs < longestTransitMs && !moving.isDone; quietMs += 20) {
+      await setTimeout(20);
+      if (this.#isBusy()) quietMs = 0;
+    }
+  }
+
+  #isBusy(): boolean {
+    if (this.#workers.length === 0) return true;
+    return this.#workers.some(({ worker }) => {
+      const { numInFlightActivities, numInFlightWorkflowActivations } = worker.getStatus();
+      return numInFlightActivities + numInFlightWorkflowActivations > 0;
+    });
+  }
+
   /** What was said of a VM so far, once this was. */
   async eventsOf(vm: SourceVm, last: string): Promise<readonly string[]> {
     const said = (): string[] => this.events.filter((one) => one.vm === vm.record.name).map(({ action }) => action);
@@ -124,7 +165,19 @@ export class Stage {
       if (answer !== undefined && answer !== false) return answer;
       if ((await this.server.now()) >= deadline)
         throw new Error(`waited ${withinMs} ms for ${what}; ${await this.#diagnosis()}`);
-      await this.server.advance(stepMs);
+      await this.advance(stepMs);
+    }
+  }
+
+  /** Instances that have or await a slot. */
+  async slotHolders(): Promise<readonly string[]> {
+    const handle = this.server.client.workflow.getHandle(batchSlotsId(this.taskQueue));
+    try {
+      const { slots } = await handle.query<SlotsView>(messages.status);
+      return [...slots.holders, ...slots.waiting].map(({ holder }) => holder);
+    } catch (err) {
+      if (err instanceof WorkflowNotFoundError) return [];
+      throw err;
     }
   }
 
@@ -133,7 +186,7 @@ export class Stage {
     const state = { isDone: false };
     const done = (): void => void (state.isDone = true);
     work.then(done, done);
-    while (!state.isDone) await this.server.advance(500);
+    while (!state.isDone) await this.advance(500);
     return await work;
   }
 
@@ -156,5 +209,19 @@ export class Stage {
   async #diagnosis(): Promise<string> {
     const views = await Promise.all(this.#batches.map((batch) => batch.diagnosis()));
     return [...views, ...this.#troubles.slice(-5)].join('\n');
+  }
+}
+
+/** A clock on its way. */
+class Move {
+  readonly done: Promise<void>;
+  #isDone = false;
+
+  constructor(moved: Promise<void>) {
+    this.done = moved.then(() => void (this.#isDone = true));
+  }
+
+  get isDone(): boolean {
+    return this.#isDone;
   }
 }

@@ -12,6 +12,8 @@ export async function assess(run: EntryRun): Promise<void> {
       expectsTarget: target.exists,
     }),
   );
+  // A sync has found meanwhile that there is no such VM any more.
+  if (state.entry.status === 'Conflict') return;
   state.learn(found);
   if (found.blocked !== undefined) {
     const { message } = found.blocked;

@@ -1,4 +1,10 @@
-import { ChildWorkflowCancellationType, ParentClosePolicy, executeChild, isCancellation } from '@temporalio/workflow';
+import {
+  CancellationScope,
+  ChildWorkflowCancellationType,
+  ParentClosePolicy,
+  executeChild,
+  isCancellation,
+} from '@temporalio/workflow';
 import type { CopyPassInput, CopyPassResult, PassMode } from '../../contracts/batch.ts';
 import { copyPassId } from '../../contracts/ids.ts';
 import { searchKeys } from '../../contracts/attributes.ts';
@@ -82,7 +88,8 @@ async function pass(run: EntryRun, mode: PassMode): Promise<CopyPassResult | und
     if (result.finding === undefined) return result;
     finding = result.finding as Finding<ErrorCode>;
   } catch (err) {
-    if (isCancellation(err)) throw err;
+    // Somebody may have cancelled the pass alone.
+    if (isCancellation(err) && CancellationScope.current().consideredCancelled) throw err;
     const { message } = knownFailure(err);
     finding = {
       code: 'WORKER_FAILED',

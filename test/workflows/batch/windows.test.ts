@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import type { SourceVm } from '../../support/entry-world.ts';
+import { Stage } from './stage.ts';
+import { aWindow, hour, minute, second } from './times.ts';
+
+let stage: Stage;
+before(async () => void (stage = await Stage.open()));
+afterEach(() => stage.clear());
+after(() => stage.close());
+
+/** When the source first went off. */
+function offAt(vm: SourceVm): number {
+  return stage.world.of(vm).find(({ what }) => what === 'source off')?.at ?? Infinity;
+}
+
+/** Up to this time after `base`. */
+async function advanceTo(base: number, ms: number): Promise<void> {
+  await stage.advanceTo(base + ms);
+}
+
+test('batch/S18 a window ahead: copied before, the source on until it begins, the window is foreseen', async () => {
+  const vm = stage.world.add('vm01');
+  const base = await stage.server.now();
+  const w1 = aWindow('w1', base, [hour, 5 * hour]);
+  const batch = await stage.batch({ vms: [vm], windows: [w1] });
+  const entry = batch.entry(vm);
+  await batch.start();
+  const ready = await entry.is('waiting for its window', ({ substate }) => substate === 'awaiting-window');
+  assert.match(ready.message, /window w1/);
+  assert.equal(ready.deadline, w1.start);
+  assert.deepEqual([ready.window, ready.waitingFor, ready.committed], [undefined, 'window', false]);
+  await stage.until('the batch to know', async () => (await batch.view()).ready === 1);
+
+  await advanceTo(base, hour - second);
+  assert.equal(vm.power, 'on');
+  await entry.reaches('Finished');
+  assert.ok(offAt(vm) >= base + hour, 'the source was off before its window began');
+  assert.ok(offAt(vm) < base + hour + minute, 'the source was off long after its window had begun');
+});
+
+test('after its lockout nobody begins in a window, and what is ready then waits for the next', async () => {
+  const [early, late] = [stage.world.add('vm01'), stage.world.add('vm02', { blocked: 'no address yet' })];
+  const base = await stage.server.now();
+  const w1 = aWindow('w1', base, [-hour, 2 * hour], { lockout: 30 * minute });
+  const w2 = aWindow('w2', base, [4 * hour, 6 * hour]);
+  const batch = await stage.batch({ vms: [early, late], windows: [w1, w2] });
+  await batch.start();
+  await batch.entry(early).reaches('Finished');
+  await advanceTo(base, 31 * minute);
+  delete late.blocked;
+  const { message } = await batch.entry(late).reaches('Idle', 'final');
+  assert.match(message, /w2/);
+  await advanceTo(base, 4 * hour - second);
+  assert.equal(late.power, 'on');
+  await batch.entry(late).reaches('Finished');
+});
+
+test('a window that is too short for what its constraint needs is left out', async () => {
+  const vm = stage.world.add('vm01', { constraint: { name: 'big', minBootMs: 59 * minute } });
+  const constraint = { name: 'big', description: '', include_expression: 'true', min_instance_boot_time: 59 * minute };
+  const base = await stage.server.now();
+  const windows = [aWindow('w1', base, [hour, 2 * hour]), aWindow('w2', base, [3 * hour, 5 * hour])];
+  const batch = await stage.batch({
+    vms: [vm],
+    windows,
+    constraints: [{ ...constraint, max_concurrent_instances: 0 }],
+  });
+  await batch.start();
+  await batch.entry(vm).reaches('Finished', undefined, { withinMs: 4 * hour, stepMs: minute });
+  assert.ok(offAt(vm) >= base + 3 * hour, 'it began in the short window');
+});
+
+test('batch/S21 capacity 1: one is committed, the other stays as it is, also after the window', async () => {
+  const vms = [stage.world.add('vm01'), stage.world.add('vm02')] as const;
+  const base = await stage.server.now();
+  const batch = await stage.batch({ vms, windows: [aWindow('w1', base, [hour, 2 * hour], { capacity: 1 })] });
+  await batch.start();
+  for (const vm of vms) await batch.entry(vm).reaches('Idle', 'final');
+  await advanceTo(base, hour - second);
+  // Whoever is first has its place until it is too late for the other.
+  for (const vm of vms) stage.script.takes(vm, 'copyDisk', 59 * minute + 30 * second);
+  await advanceTo(base, hour + minute);
+  const [window] = (await batch.view()).windows;
+  assert.deepEqual([window?.held, window?.state], [1, 'open']);
+  const [first, other] = vms[0].power === 'off' ? vms : [vms[1], vms[0]];
+  assert.deepEqual([first.power, other.power], ['off', 'on']);
+  await batch.entry(first).reaches('Finished', undefined, { withinMs: hour, stepMs: 10 * second });
+  await advanceTo(base, 4 * hour);
+  assert.equal((await batch.entry(other).view()).entryStatus, 'Idle');
+  assert.ok(!stage.world.story(other).includes('source off'));
+  assert.equal((await batch.view()).windows[0]?.state, 'over');
+});
+
+test('a place that is free again is given to the next while the window still fits', async () => {
+  const vms = [stage.world.add('vm01'), stage.world.add('vm02')] as const;
+  const base = await stage.server.now();
+  const batch = await stage.batch({ vms, windows: [aWindow('w1', base, [hour, 2 * hour], { capacity: 1 })] });
+  await batch.start();
+  for (const vm of vms) await batch.entry(vm).reaches('Idle', 'final');
+  await batch.becomes('Finished', { withinMs: 2 * hour, stepMs: minute });
+  const [first, other] = offAt(vms[0]) < offAt(vms[1]) ? vms : [vms[1], vms[0]];
+  const finishedAt = stage.world.of(first).find(({ what }) => what === 'target released')?.at ?? Infinity;
+  assert.ok(offAt(other) >= finishedAt, 'both held the one place');
+  assert.ok(offAt(other) < base + 2 * hour, 'the free place was not given');
+});
+
+test('batch/S22 constraint max 1: one in Conflict with its source off keeps the other from its downtime', async () => {
+  const constraint = { name: 'db', minBootMs: 0 };
+  const finding = { code: 'NETWORK_GONE', message: 'network lan is gone', expected: 'lan', found: 'nothing' } as const;
+  const first = stage.world.add('vm01', { constraint, finding });
+  const other = stage.world.add('vm02', { constraint });
+  const most = { name: 'db', description: '', include_expression: 'true', max_concurrent_instances: 1 };
+  const batch = await stage.batch({
+    vms: [first, other],
+    constraints: [{ ...most, min_instance_boot_time: 0 }],
+  });
+  const held = stage.script.holds(other, 'copyDisk');
+  await batch.start();
+  await batch.entry(first).reaches('Conflict', 'complete');
+  held.release();
+  await batch.entry(other).is('ready', ({ substate }) => substate === 'awaiting-window');
+  await stage.advance(20 * minute);
+  assert.equal(other.power, 'on');
+  assert.deepEqual((await batch.view()).constraints, [{ name: 'db', max: 1, held: 1 }]);
+
+  delete first.finding;
+  await batch.entry(first).resolve();
+  await batch.becomes('Finished');
+});
