@@ -3,6 +3,7 @@ import { batchId, shardId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import { searchKeys } from '../../workflows/contracts/attributes.ts';
 import type { BatchSpec } from '../../workflows/domain/batch/records.ts';
+import { windowState } from '../../workflows/domain/batch/windows.ts';
 import { naturally } from '../output/names.ts';
 import type { ExecutionView } from '../gateway.ts';
 import { omit } from '../objects.ts';
@@ -27,7 +28,14 @@ export interface BatchDocument extends Partial<Omit<BatchView, 'kind' | 'batch' 
 export async function loadBatch(session: Session, execution: ExecutionView): Promise<BatchDocument> {
   const { workflowId, runId } = execution;
   const status = await askStatus<BatchView>(session, { workflowId });
-  return mergeBatch(execution, status, await session.link(workflowId, runId));
+  return mergeBatch(execution, withWindowsNow(session, status), await session.link(workflowId, runId));
+}
+
+/** A batch that nothing happens to knows an earlier time. */
+function withWindowsNow({ runtime }: Session, status: BatchView | undefined): BatchView | undefined {
+  if (status === undefined) return undefined;
+  const now = runtime.now().getTime();
+  return { ...status, windows: status.windows.map((window) => ({ ...window, state: windowState(window, now) })) };
 }
 
 /** Pure: what the workflow says, else what the server recorded. */

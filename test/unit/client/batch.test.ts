@@ -87,6 +87,15 @@ describe('batch get', () => {
     );
   });
 
+  test('a window is as it is now, whatever the batch last saw of it', async () => {
+    const seen = batchView();
+    const windows = seen.windows.map((window) => ({ ...window, state: 'ahead' as const }));
+    const gateway = running();
+    gateway.statusOf['batch/night-1'] = { ...seen, windows };
+    const { stdout } = await runCli(['batch', 'get', 'night-1'], { gateway });
+    assert.match(stdout, /sat: open, ends in 1 h 40 min/);
+  });
+
   test('as JSON it validates; names and ids are what scripts need', async () => {
     const gateway = running();
     const document = documentOf(await runCli(['batch', 'get', 'night-1', '-o', 'json'], { gateway }), 'Batch');

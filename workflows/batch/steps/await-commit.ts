@@ -44,14 +44,14 @@ function predicted(run: EntryRun): ReturnType<typeof predictWindow> {
 }
 
 function topUpAt(run: EntryRun): number | undefined {
-  const { record, last_background_sync, last_sync_took_ms, cutover } = run.state.entry;
+  const { record, last_background_sync, top_up_left_out = '', last_sync_took_ms, cutover } = run.state.entry;
   if (last_background_sync === undefined || cutover || !hasBackgroundImport(record)) return undefined;
   const start = predicted(run)?.start;
   return nextTopUp({
     now: Date.now(),
     intervalMs: run.settings.intervalMs,
     limitMs: run.settings.finalLimitMs,
-    lastEnd: Date.parse(last_background_sync),
+    lastEnd: Date.parse(top_up_left_out > last_background_sync ? top_up_left_out : last_background_sync),
     lastTookMs: last_sync_took_ms ?? 0,
     ...(start === undefined ? {} : { windowStart: Date.parse(start) }),
   });

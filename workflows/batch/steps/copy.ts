@@ -26,7 +26,7 @@ export async function backgroundCopy(run: EntryRun): Promise<void> {
     // One that is ready for its window is shown as such, and keeps its place in the line.
     const onWait = isFirst ? { onWait: () => run.news.send() } : {};
     if (!(await run.slots.acquire('import', priority, { until, syncLimit: settings.syncLimit, ...onWait }))) {
-      if (!isFirst) state.change({ last_background_sync: now() });
+      if (!isFirst) state.change({ top_up_left_out: now() });
       return;
     }
     if (run.isPaused) {

@@ -101,6 +101,8 @@ export interface Entry {
   readonly ready_since?: string;
   readonly last_background_sync?: string;
   readonly last_sync_took_ms?: number;
+  /** When a top-up was left out last because there was no place for it: the next one counts from here. */
+  readonly top_up_left_out?: string;
   /** Not to be committed until somebody says so. */
   readonly held: boolean;
   /** To be committed now, without a window. */
