@@ -1,37 +1,47 @@
+import { Context } from '@temporalio/activity';
+import { z } from 'zod';
 import type { CopyTransferActivities } from '../../workflows/contracts/batch-activities.ts';
+import { eta, withSample, type EtaSample } from '../../workflows/domain/batch/eta.ts';
 import { OperationError } from '../failures.ts';
-import { raiseFence, whileBeating, type Fence } from '../heartbeat.ts';
+import { lastBeat, raiseFence, whileBeating, type Fence } from '../heartbeat.ts';
 import type { Target } from '../incus/port.ts';
-import type { Source, SourceCallOptions } from '../vsphere/source-port.ts';
+import type { Source } from '../vsphere/source-port.ts';
+import { DiskCopy, type CopyProgress } from './copy/disk-copy.ts';
+import { withHoles, type Piece } from './copy/pieces.ts';
+import { readAreas } from './copy/read-areas.ts';
 import type { BatchDeps } from './deps.ts';
-import type { DiskWriter } from './disk-port.ts';
+import type { DiskWriter, Extent } from './disk-port.ts';
 
 type CopyInput = Parameters<CopyTransferActivities['copyDisk']>[0];
 
-/** How much is read from a running series of changed areas at once. */
-const chunk = 4 * 1024 * 1024;
-/** How often the mark on the target is asked whether somebody else writes by now. */
-const fenceEvery = 64 * 1024 * 1024;
+const beatSchema = z.object({ offset: z.number(), bytesWritten: z.number() });
+
+/** The pace is looked at this often. */
+const sampleEveryMs = 5_000;
 
 /**
  * Copies one disk: what changed since the change id, or all of it. Writes are positioned, so that a second attempt over the first
- * one's work comes to the same; an attempt that lost its place stops before it writes more.
+ * one's work comes to the same; it goes on where the heartbeat says that all before is kept and proven. An attempt that lost its
+ * place stops before it writes more.
  */
 export function createCopyDisk(deps: BatchDeps): CopyTransferActivities['copyDisk'] {
   return async (input) => {
     const { scope, disk } = input;
+    const last = lastBeat(beatSchema);
+    const progress = { offset: last?.offset ?? 0, bytesRead: 0, bytesWritten: last?.bytesWritten ?? 0 };
+    const report = new Report(progress, disk.capacity);
     const fence = raiseFence(deps.liveness);
-    const progress = { bytesRead: 0, bytesWritten: 0, bytesTotal: disk.capacity };
     try {
       return await whileBeating(
-        () => ({ phase: 'copying', ...progress }),
+        () => report.details(),
         async () => {
           const [source, target] = [await deps.source(scope.source), await deps.target(scope.target)];
-          const options = { signal: fence.signal };
-          const writer = await target.openDisk(scope.project, scope.name, disk.index, { ...options, writable: true });
+          const writer = await target.openDisk(scope.project, scope.name, disk.index, {
+            signal: fence.signal,
+            writable: true,
+          });
           try {
-            const copy = new Copy({ input, source, target, writer, fence, progress });
-            await copy.run();
+            await copy({ input, source, target, writer, fence, report });
           } finally {
             await writer.close();
           }
@@ -50,113 +60,117 @@ interface CopyParts {
   readonly target: Target;
   readonly writer: DiskWriter;
   readonly fence: Fence;
-  readonly progress: { bytesRead: number; bytesWritten: number };
+  readonly report: Report;
 }
 
-class Copy {
-  readonly #parts: CopyParts;
-  #sinceFence = Number.POSITIVE_INFINITY;
-
-  constructor(parts: CopyParts) {
-    this.#parts = parts;
+async function copy(parts: CopyParts): Promise<void> {
+  const { input, source, fence, writer, report } = parts;
+  const { scope, disk, snapshot, since } = input;
+  if (writer.capacity < disk.capacity)
+    throw new OperationError(
+      'InvalidRequest',
+      `disk ${disk.name} has ${disk.capacity} bytes, its volume at the target only ${writer.capacity}`,
+      { code: 'VOLUME_TOO_SMALL' },
+    );
+  const options = { signal: fence.signal };
+  const areas = since === '' ? undefined : await source.changedAreas(scope.vm, snapshot, disk, since, options);
+  report.covers(areas ?? [{ start: 0, length: disk.capacity }]);
+  const run = async (pieces: AsyncIterable<Piece>, isFresh: boolean): Promise<void> => {
+    const isResumed = Context.current().info.attempt > 1;
+    const isOver = areas === undefined && !isFresh;
+    await new DiskCopy({
+      ...{ writer, pieces, isResumed, compares: isOver, holes: isFresh ? 'skip' : 'zero' },
+      progress: report.progress,
+      check: () => checkPlace(parts),
+    }).run();
+  };
+  const { offset } = report.progress;
+  if (areas !== undefined) {
+    const read = ({ start, length }: Extent): Promise<Uint8Array> => readExactly(parts, start, length);
+    await run(withHoles(areas, readAreas(areas, read, offset), offset), false);
+    return;
   }
-
-  async run(): Promise<void> {
-    const { input, source, fence, writer } = this.#parts;
-    const { scope, disk, snapshot, since } = input;
-    const options: SourceCallOptions = { signal: fence.signal };
-    const { key, capacity, name } = disk;
-    if (writer.capacity < capacity)
-      throw new OperationError(
-        'InvalidRequest',
-        `disk ${name} has ${capacity} bytes, its volume at the target only ${writer.capacity}`,
-        {
-          code: 'VOLUME_TOO_SMALL',
-        },
-      );
-    const areas =
-      since === '' ? undefined : await source.changedAreas(scope.vm, snapshot, { key, capacity }, since, options);
-    if (areas === undefined) await this.#whole(options);
-    else await this.#changed(areas, options);
-    await this.#check();
-    await writer.flush();
-  }
-
-  /** What the source leaves out reads as zeros, also where an earlier copy has left something. */
-  async #whole(options: SourceCallOptions): Promise<void> {
-    const { input, source, fence, writer } = this.#parts;
-    const { scope, snapshot, disk, isAgain = false } = input;
-    const reader = await source.openDisk(scope.vm, snapshot, disk, options);
-    const isFresh = writer.isZeroed && scope.pass === 1 && !isAgain;
-    let at = 0;
-    try {
-      for await (const { start, data } of reader.stream(fence.signal)) {
-        this.#parts.progress.bytesRead += data.length;
-        if (start > at && !isFresh) await this.#zero(at, start - at);
-        if (isZero(data)) {
-          if (!isFresh) await this.#zero(start, data.length);
-        } else await this.#write(start, data);
-        at = start + data.length;
-      }
-      if (at < disk.capacity && !isFresh) await this.#zero(at, disk.capacity - at);
-    } finally {
-      await reader.close();
-    }
-  }
-
-  async #changed(areas: readonly { start: number; length: number }[], options: SourceCallOptions): Promise<void> {
-    const { input, source } = this.#parts;
-    for (const { start, length } of areas) {
-      for (let at = start; at < start + length; at += chunk) {
-        const size = Math.min(chunk, start + length - at);
-        const data = await source.readRange({ name: input.disk.name, vm: input.scope.vm }, at, size, options);
-        if (data.length !== size)
-          throw new OperationError(
-            'Unavailable',
-            `disk ${input.disk.name}: asked for ${size} bytes at ${at}, got ${data.length}`,
-            {
-              code: 'SHORT_READ',
-            },
-          );
-        this.#parts.progress.bytesRead += size;
-        await this.#write(at, data);
-      }
-    }
-  }
-
-  async #write(start: number, data: Uint8Array): Promise<void> {
-    await this.#before(data.length);
-    await this.#parts.writer.write(start, data);
-    this.#parts.progress.bytesWritten += data.length;
-  }
-
-  async #zero(start: number, length: number): Promise<void> {
-    await this.#before(0);
-    await this.#parts.writer.zero(start, length);
-  }
-
-  async #before(bytes: number): Promise<void> {
-    this.#sinceFence += bytes;
-    if (this.#sinceFence < fenceEvery) return;
-    await this.#check();
-    this.#sinceFence = 0;
-  }
-
-  /** A pass with a higher number has begun, or another attempt: this one is over. */
-  async #check(): Promise<void> {
-    const { fence, target, input } = this.#parts;
-    await fence.check();
-    const { project, name, pass } = input.scope;
-    const current = await target.readFence(project, name, { signal: fence.signal });
-    if (current === pass) return;
-    throw new OperationError('LeaseLost', `copy pass ${current} writes to ${name} by now, this is pass ${pass}`, {
-      code: 'FENCED',
-      retryable: false,
-    });
+  const reader = await source.openDisk(scope.vm, snapshot, disk, options);
+  try {
+    const all = [{ start: 0, length: disk.capacity }];
+    const isFresh = writer.isZeroed && scope.pass === 1 && input.isAgain !== true;
+    await run(withHoles(all, reader.stream(fence.signal, offset), offset), isFresh);
+  } finally {
+    await reader.close();
   }
 }
 
-function isZero(data: Uint8Array): boolean {
-  const buffer = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-  return buffer.length > 0 && buffer[0] === 0 && buffer.subarray(1).equals(buffer.subarray(0, -1));
+async function readExactly({ input, source, fence }: CopyParts, start: number, length: number): Promise<Uint8Array> {
+  const { disk, scope } = input;
+  const data = await source.readRange({ name: disk.name, vm: scope.vm }, start, length, { signal: fence.signal });
+  if (data.length === length) return data;
+  throw new OperationError(
+    'Unavailable',
+    `disk ${disk.name}: asked for ${length} bytes at ${start}, got ${data.length}`,
+    { code: 'SHORT_READ' },
+  );
+}
+
+/** A pass with a higher number has begun, or another attempt: this one is over. */
+async function checkPlace({ fence, target, input }: CopyParts): Promise<void> {
+  await fence.check();
+  const { project, name, pass } = input.scope;
+  const current = await target.readFence(project, name, { signal: fence.signal });
+  if (current === pass) return;
+  throw new OperationError('LeaseLost', `copy pass ${current} writes to ${name} by now, this is pass ${pass}`, {
+    code: 'FENCED',
+    retryable: false,
+  });
+}
+
+/** What the heartbeat says: where the copy is, how fast, and when it will be done if that goes on. Bytes, bytes per second, ISO 8601. */
+class Report {
+  readonly progress: CopyProgress;
+  #total: number;
+  #samples: EtaSample[] = [];
+
+  constructor(progress: CopyProgress, total: number) {
+    this.progress = progress;
+    this.#total = total;
+  }
+
+  /** What lies before the offset was read by an earlier attempt. */
+  covers(areas: readonly Extent[]): void {
+    const { offset } = this.progress;
+    this.#total = areas.reduce((sum, { length }) => sum + length, 0);
+    this.progress.bytesRead = areas.reduce(
+      (sum, { start, length }) => sum + Math.min(Math.max(offset - start, 0), length),
+      0,
+    );
+  }
+
+  details(): object {
+    const now = Date.now();
+    const { bytesRead } = this.progress;
+    const last = this.#samples.at(-1);
+    if (last === undefined || now - last.at >= sampleEveryMs)
+      this.#samples = withSample(this.#samples, { at: now, done: bytesRead });
+    const done = eta({ samples: this.#samples, total: this.#total, now });
+    return {
+      phase: 'copying',
+      ...this.progress,
+      bytesTotal: this.#total,
+      ...this.#pace(),
+      ...(done === undefined ? {} : { eta: shown(done) }),
+    };
+  }
+
+  #pace(): { readonly bytesPerSecond?: number } {
+    const [first, last] = [this.#samples[0], this.#samples.at(-1)];
+    if (first === undefined || last === undefined || last.at <= first.at) return {};
+    return { bytesPerSecond: Math.round(((last.done - first.done) * 1_000) / (last.at - first.at)) };
+  }
+}
+
+function shown({ earliest, latest }: { earliest?: number; latest?: number }): object {
+  const iso = (time: number): string => new Date(time).toISOString();
+  return {
+    ...(earliest === undefined ? {} : { earliest: iso(earliest) }),
+    ...(latest === undefined ? {} : { latest: iso(latest) }),
+  };
 }

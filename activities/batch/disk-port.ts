@@ -9,8 +9,8 @@ export interface DiskReader {
   readonly capacity: number;
   /** Change id of the snapshot it reads; empty where there is no change tracking. */
   readonly changeId: string;
-  /** The whole disk in ascending order; what is left out reads as zeros. */
-  stream(signal: AbortSignal): AsyncIterable<{ readonly start: number; readonly data: Uint8Array }>;
+  /** The disk in ascending order, from this byte on or a little before; what is left out reads as zeros. */
+  stream(signal: AbortSignal, from?: number): AsyncIterable<{ readonly start: number; readonly data: Uint8Array }>;
   close(): Promise<void>;
 }
 

@@ -24,6 +24,7 @@ import { createOrphans } from './orphans.ts';
 import { createSyncDueSources } from './sync-due-sources.ts';
 import { createSyncSource } from './sync-source.ts';
 import { createClosedEntries, createTellEntries } from './tell-entries.ts';
+import { createVerifyDisk } from './verify-disk.ts';
 
 /** Short activities of batches, their entries, copies, sources and slots: for the control queue. */
 export function createBatchActivities(
@@ -52,5 +53,5 @@ export function createBatchActivities(
 
 /** Copies of disks: for the transfer queue. */
 export function createBatchTransfers(deps: BatchDeps): CopyTransferActivities {
-  return { copyDisk: createCopyDisk(deps) };
+  return { copyDisk: createCopyDisk(deps), verifyDisk: createVerifyDisk(deps) };
 }

@@ -1,3 +1,5 @@
+import { etaText } from '../batch/render.ts';
+import { defined } from '../objects.ts';
 import { formatBytes } from '../output/units.ts';
 import { waitingText } from '../execution/progress.ts';
 import { sinceText } from '../op/render.ts';
@@ -15,8 +17,8 @@ export function renderEntry(session: Session, view: EntryDocument, paint: Paint 
     headline(session, view, paint),
     ...(view.conflict === undefined ? line('now', view.waitingFor === undefined ? view.message : undefined) : []),
     ...conflictLines(view, line),
-    ...renderSteps(view.steps, paint, copyText(view.copy)),
-    ...(view.steps.length === 0 ? line('copy', copyText(view.copy)) : []),
+    ...renderSteps(view.steps, paint, copyText(session, view.copy)),
+    ...(view.steps.length === 0 ? line('copy', copyText(session, view.copy)) : []),
     ...line('waiting', view.conflict === undefined ? waitingText(session, view) : undefined),
     ...line('risk', riskText(session, view)),
     ...placementLines(view, line),
@@ -66,10 +68,10 @@ export function resolveCommands(uuid: string, options: readonly { readonly decis
   return options.map(({ decision }) => `vmflow queue resolve ${uuid} --decision ${decision}`);
 }
 
-/** `pass 2: 3.2 GiB of 10 GiB (32%), attempt 2`. */
-export function copyText(copy: CopyView | undefined): string | undefined {
+/** `pass 2: 3.2 GiB of 10 GiB (32%), 120 MiB/s, done in 1 min to in 2 min, attempt 2`. */
+export function copyText(session: Session, copy: CopyView | undefined): string | undefined {
   if (copy === undefined) return undefined;
-  const { pass, attempt, bytesDone, bytesTotal, lastFailure } = copy;
+  const { pass, phase, attempt, bytesDone, bytesTotal, bytesPerSecond, eta, lastFailure } = copy;
   const share = bytesDone === undefined || !bytesTotal ? '' : ` (${percent(bytesDone / bytesTotal)})`;
   const done =
     bytesDone === undefined || bytesTotal === undefined
@@ -77,7 +79,9 @@ export function copyText(copy: CopyView | undefined): string | undefined {
       : `${formatBytes(bytesDone)} of ${formatBytes(bytesTotal)}${share}`;
   const again =
     attempt > 1 ? `, attempt ${String(attempt)}${lastFailure === undefined ? '' : ` after: ${lastFailure}`}` : '';
-  return `pass ${String(pass)}: ${done}${again}`;
+  const pace = bytesPerSecond === undefined ? '' : `, ${formatBytes(bytesPerSecond)}/s`;
+  const end = etaText(session, defined({ eta }));
+  return `pass ${String(pass)}: ${phase === 'verifying' ? 'compared ' : ''}${done}${pace}${end === undefined ? '' : `, done ${end}`}${again}`;
 }
 
 function riskText(session: Session, { committed, atRisk, window, deadline }: EntryDocument): string | undefined {

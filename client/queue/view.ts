@@ -1,4 +1,4 @@
-import type { MigrationView, Timeline } from '../../workflows/contracts/batch.ts';
+import type { BatchView, MigrationView, Timeline } from '../../workflows/contracts/batch.ts';
 import { copyPassId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import { describeIfThere } from '../execution/wait.ts';
@@ -15,6 +15,9 @@ export interface CopyView {
   readonly phase?: string;
   readonly bytesDone?: number;
   readonly bytesTotal?: number;
+  readonly bytesPerSecond?: number;
+  /** When this disk is done if it goes on like this. */
+  readonly eta?: BatchView['eta'];
   /** Why the attempt before ended. */
   readonly lastFailure?: string;
   readonly reportedAt?: string;
@@ -72,9 +75,9 @@ export async function timelineOf(session: Session, id: string): Promise<Timeline
 async function copyOf(session: Session, { uuid, copyPass, phase }: EntryDocument): Promise<CopyView | undefined> {
   if (copyPass === undefined || !/import tasks$/.test(phase)) return undefined;
   const execution = await describeIfThere(session, { workflowId: copyPassId(uuid, copyPass) });
-  const activity = execution?.pending.find(({ type }) => type === 'copyDisk');
+  const activity = execution?.pending.find(({ type }) => type === 'copyDisk' || type === 'verifyDisk');
   if (activity === undefined) return undefined;
-  const beat = (activity.heartbeat ?? {}) as { phase?: string; bytesRead?: number; bytesTotal?: number };
+  const beat = (activity.heartbeat ?? {}) as Partial<Omit<CopyView, 'bytesDone'>> & { readonly bytesRead?: number };
   return {
     pass: copyPass,
     attempt: activity.attempt,
@@ -82,6 +85,8 @@ async function copyOf(session: Session, { uuid, copyPass, phase }: EntryDocument
       phase: beat.phase,
       bytesDone: beat.bytesRead,
       bytesTotal: beat.bytesTotal,
+      bytesPerSecond: beat.bytesPerSecond,
+      eta: beat.eta,
       lastFailure: activity.lastFailure,
       reportedAt: activity.heartbeatAt,
     }),

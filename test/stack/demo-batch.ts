@@ -91,6 +91,7 @@ function holdLastCopy(stack: Stack, name: string): { release(): void } {
   // Once to see that the disk can be written, once for the first copy.
   stack.incus.faults.add({
     path: new RegExp(`/virtual-machine/${name}/nbd$`),
+    query: { writable: '1' },
     skip: 2,
     effect: { kind: 'hold', until },
   });

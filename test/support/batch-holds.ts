@@ -16,10 +16,10 @@ type At = 'call' | 'answer' | 'operation';
 
 /** Requests to the target about one VM. */
 const targetCalls = {
-  /** Its root disk is opened: once to see that it can be written, then once per copy. */
-  disk: ['GET', (name: string) => new RegExp(`/virtual-machine/${name}/nbd$`)],
+  /** Its root disk is opened for writing: once to see that it can be written, then once per copy. */
+  disk: ['GET', (name: string) => new RegExp(`/virtual-machine/${name}/nbd$`), { writable: '1' }],
   /** The second of its disks. */
-  secondDisk: ['GET', (name: string) => new RegExp(`/custom/${name}-disk1/nbd$`)],
+  secondDisk: ['GET', (name: string) => new RegExp(`/custom/${name}-disk1/nbd$`), { writable: '1' }],
   /** Its configuration is written: once per copy, then as it is to stay, then when it is handed over. */
   configure: ['PUT', (name: string) => new RegExp(`^/1.0/instances/${name}$`)],
   /** It is started or stopped. */
@@ -31,10 +31,13 @@ const targetCalls = {
 
 export type TargetCall = keyof typeof targetCalls;
 
-/** Method and path of such a request, as faults of the target want them. */
+type Method = 'GET' | 'PUT' | 'DELETE';
+type Query = Readonly<Record<string, string>>;
+
+/** Method, path and query of such a request, as faults of the target want them. */
 export function targetCall(call: TargetCall, { name }: SourceVm) {
-  const [method, path] = targetCalls[call];
-  return { method, path: path(name) } as const;
+  const [method, path, query = {}] = targetCalls[call] as readonly [Method, (name: string) => RegExp, Query?];
+  return { method, path: path(name), query } as const;
 }
 
 /** Holds these requests to the target; the first `skip` pass, and all after `times`. */
@@ -52,7 +55,7 @@ export function holdTarget(
   const { until, release } = gate();
   const kind = ({ call: 'hold', answer: 'hold-answer', operation: 'hold-operation' } as const)[at];
   incus.faults.add({ ...where, skip, times, effect: { kind, until } });
-  const seen = (): number => incus.journal.requests(where.method, where.path).length;
+  const seen = (): number => incus.journal.requests(where.method, where.path, where.query).length;
   return {
     async arrived() {
       await waitFor(`${call} of ${vm.name} to be held`, () => seen() > skip);

@@ -1,3 +1,4 @@
+import { targetCall } from './batch-holds.ts';
 import assert from 'node:assert/strict';
 import type { WorkflowHandle } from '@temporalio/client';
 import type {
@@ -240,7 +241,7 @@ export class SourceVm {
     const until = new Promise<void>((resolve) => (open = resolve));
     // Once to see that the disk can be written, once for the first copy.
     this.rig.incus.faults.add({
-      path: new RegExp(`/virtual-machine/${this.name}/nbd$`),
+      ...targetCall('disk', this),
       skip: 2,
       effect: { kind: 'hold', until },
     });
@@ -250,8 +251,9 @@ export class SourceVm {
   /** It is committed, its source off, the last copy held. */
   async isInFinalCopy(): Promise<void> {
     await this.becomes('Performing final import tasks', ({ substate }) => substate === 'copying');
-    const opened = new RegExp(`/virtual-machine/${this.name}/nbd$`);
-    await waitFor(`the last copy of ${this.name}`, () => this.rig.incus.journal.requests('GET', opened).length > 2);
+    const { method, path, query } = targetCall('disk', this);
+    const opened = (): number => this.rig.incus.journal.requests(method, path, query).length;
+    await waitFor(`the last copy of ${this.name}`, () => opened() > 2);
   }
 
   get target(): Instance | undefined {

@@ -2,14 +2,16 @@ import {
   ActivityCancellationType,
   defineQuery,
   isCancellation,
+  log,
   setCurrentDetails,
   setHandler,
   workflowInfo,
+  type ActivityOptions,
 } from '@temporalio/workflow';
-import type { CopyPassActivities, CopyTransferActivities, PassDisk } from '../contracts/batch-activities.ts';
-import type { CopyPassInput, CopyPassResult } from '../contracts/batch.ts';
+import type { CopyPassActivities, CopyTransferActivities } from '../contracts/batch-activities.ts';
+import type { CopyPassInput, CopyPassResult, PassMode, PassScope } from '../contracts/batch.ts';
 import { messages } from '../contracts/messages.ts';
-import { knownFailure } from '../shared/failures.ts';
+import { failure, knownFailure } from '../shared/failures.ts';
 import { control, transfer } from '../shared/proxies.ts';
 import { budgets } from './budgets.ts';
 
@@ -22,52 +24,101 @@ const mostSnapshots = 3;
  * to who has begun it: a removal may take hours, and a source that is off has to be on again before.
  */
 export async function copyPass({ entry, mode }: CopyPassInput): Promise<CopyPassResult> {
-  const waitForEnd = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED;
-  let disks: readonly PassDisk[] = [];
-  let copied = 0;
-  let bytes = 0;
+  let view: PassView = { disk: 0, disks: 0, bytes: 0 };
   setHandler(defineQuery(messages.status), () => ({
     kind: 'copy-pass',
     id: workflowInfo().workflowId,
-    status: copied === disks.length ? 'Snapshot' : 'Copying',
-    disk: copied + 1,
-    disks: disks.length,
-    bytes,
+    status: view.disk === 0 ? 'Snapshot' : 'Copying',
+    ...view,
   }));
-  const copyAll = async (isAgain: boolean): Promise<CopyPassResult> => {
-    copied = bytes = 0;
-    const begun = await control<CopyPassActivities>(
-      { ...budgets.snapshot, cancellationType: waitForEnd },
-      `snapshot of ${entry.name}, compare its disks`,
-    ).beginPass({ scope: entry, mode });
-    if (begun.finding !== undefined) return { changeIds: entry.changeIds, bytes: 0, finding: begun.finding };
-    disks = begun.disks;
-    const changeIds: Record<string, string> = {};
-    for (const disk of disks) {
-      const since = entry.changeIds[disk.name] ?? '';
-      const what = since === '' ? 'all of it' : 'changed blocks';
-      setCurrentDetails(`**${entry.name}**: disk ${copied + 1} of ${disks.length} (${disk.name}), ${what}`);
-      const done = await transfer<CopyTransferActivities>(
-        { ...budgets.copyDisk, cancellationType: waitForEnd },
-        `copy disk ${copied + 1}/${disks.length} of ${entry.name}, ${what}`,
-      ).copyDisk({ scope: entry, mode, snapshot: begun.snapshot, disk, since, isAgain });
-      copied += 1;
-      bytes += done.bytesWritten;
-      changeIds[disk.name] = disk.changeId;
-    }
-    return { changeIds, bytes };
-  };
   for (let snapshots = 1; ; snapshots += 1) {
     try {
-      const result = await copyAll(snapshots > 1);
+      const result = await copyAll(entry, mode, snapshots > 1, (now) => (view = now));
       if (result.finding === undefined)
-        await control<CopyPassActivities>(
-          { ...budgets.removeSnapshot, cancellationType: waitForEnd },
-          `remove the snapshot of ${entry.name}`,
-        ).endPass(entry);
+        await onControl(budgets.removeSnapshot, `remove the snapshot of ${entry.name}`).endPass(entry);
       return result;
     } catch (err) {
       if (isCancellation(err) || knownFailure(err).type !== 'NotFound' || snapshots === mostSnapshots) throw err;
     }
   }
+}
+
+/** `disk`: the one that is copied, from 1; 0: none yet. */
+interface PassView {
+  readonly disk: number;
+  readonly disks: number;
+  readonly bytes: number;
+}
+
+async function copyAll(
+  entry: PassScope,
+  mode: PassMode,
+  isAgain: boolean,
+  onView: (view: PassView) => void,
+): Promise<CopyPassResult> {
+  const { name, changeIds } = entry;
+  const begun = await onControl(budgets.snapshot, `snapshot of ${name}, compare its disks`).beginPass({
+    scope: entry,
+    mode,
+  });
+  const { snapshot, disks, finding } = begun;
+  if (finding !== undefined) return { changeIds, bytes: 0, finding };
+  const ids: Record<string, string> = {};
+  let [bytes, compared] = [0, 0];
+  for (const [index, disk] of disks.entries()) {
+    const since = changeIds[disk.name] ?? '';
+    const ordinal = `${index + 1}/${disks.length}`;
+    onView({ disk: index + 1, disks: disks.length, bytes });
+    setCurrentDetails(`**${name}**: disk ${ordinal} (${disk.name}), ${since === '' ? 'all of it' : 'changed blocks'}`);
+    const copied = await copyOne({ scope: entry, mode, snapshot, disk, since, isAgain }, `${ordinal} of ${name}`);
+    bytes += copied.bytes;
+    compared += copied.compared;
+    ids[disk.name] = disk.changeId;
+  }
+  return { changeIds: ids, bytes, ...(compared > 0 ? { compared } : {}) };
+}
+
+type CopyInput = Parameters<CopyTransferActivities['copyDisk']>[0];
+
+/** Copies a disk, and compares it with its source unless a later pass will. What differs is copied as a whole, once. */
+async function copyOne(input: CopyInput, what: string): Promise<{ readonly bytes: number; readonly compared: number }> {
+  const { since, mode, disk } = input;
+  const { bytesWritten: bytes } = await copyDisk(input, what);
+  if (since !== '' && mode === 'background') return { bytes, compared: 0 };
+  const first = await compare(input, what);
+  if (first.differs === undefined) return { bytes, compared: first.bytes };
+  log.warn('a copied disk differs from its source: it is copied again', { disk: disk.name, ...first.differs });
+  const anew = { ...input, since: '', isAgain: true };
+  const again = await copyDisk(anew, what);
+  const second = await compare(anew, what);
+  if (second.differs === undefined) return { bytes: bytes + again.bytesWritten, compared: second.bytes };
+  const { start, length } = second.differs;
+  throw failure(
+    'Refused',
+    `disk ${disk.name} was copied twice, and bytes ${start} to ${start + length} still differ from its source`,
+    { code: 'CONTENT_DIFFERS' },
+  );
+}
+
+async function copyDisk(input: CopyInput, what: string): ReturnType<CopyTransferActivities['copyDisk']> {
+  const summary = `copy disk ${what}, ${input.since === '' ? 'all of it' : 'changed blocks'}`;
+  return await onTransfer(budgets.copyDisk, summary).copyDisk(input);
+}
+
+async function compare(
+  { scope, snapshot, disk, since }: CopyInput,
+  what: string,
+): ReturnType<CopyTransferActivities['verifyDisk']> {
+  return await onTransfer(budgets.verifyDisk, `compare disk ${what}`).verifyDisk({ scope, snapshot, disk, since });
+}
+
+/** Whoever cancels a pass hears of it when nothing of it is under way any more. */
+const cancellationType = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED;
+
+function onControl(budget: ActivityOptions, summary: string): CopyPassActivities {
+  return control<CopyPassActivities>({ ...budget, cancellationType }, summary);
+}
+
+function onTransfer(budget: ActivityOptions, summary: string): CopyTransferActivities {
+  return transfer<CopyTransferActivities>({ ...budget, cancellationType }, summary);
 }

@@ -219,6 +219,22 @@ export interface CopyTransferActivities {
     /** This pass has begun before, with another snapshot: what that held may be at the target. */
     readonly isAgain?: boolean;
   }): Promise<{ readonly bytesRead: number; readonly bytesWritten: number }>;
+  /** Compares blocks of a copied disk with its source: those that changed since the change id, and random ones. Heartbeats. */
+  verifyDisk(input: {
+    readonly scope: PassScope;
+    readonly snapshot: string;
+    readonly disk: PassDisk;
+    /** Of the copy before; empty: the whole disk was copied. */
+    readonly since: string;
+  }): Promise<DiskComparison>;
+}
+
+/** Bytes that were the same on both sides, and what kept it from being more. */
+export interface DiskComparison {
+  readonly bytes: number;
+  readonly differs?: { readonly start: number; readonly length: number };
+  /** Why the source can't be read in this way: only what was written has been read back. */
+  readonly unread?: string;
 }
 
 /** Calls of the entity of a source, on the control queue. */

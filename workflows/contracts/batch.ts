@@ -340,6 +340,8 @@ export interface CopyPassResult {
   /** Disk → change id of the snapshot that was copied. */
   readonly changeIds: Readonly<Record<string, string>>;
   readonly bytes: number;
+  /** Bytes that were compared on both sides; absent: none. What was written has been read back in any case. */
+  readonly compared?: number;
   /** Found before the first byte was written: nothing was copied. */
   readonly finding?: Finding;
 }

@@ -1,10 +1,11 @@
-import type { DiskReader } from '../../batch/disk-port.ts';
+import { readAreas } from '../../batch/copy/read-areas.ts';
+import type { DiskReader, Extent } from '../../batch/disk-port.ts';
 import type { LeaseDeviceUrl, MoRef, VSphereSession } from '../port.ts';
 import { ByteReader } from './byte-reader.ts';
+import { changedAreas } from './changed-areas.ts';
 import type { DatastoreAccess } from './datastore-access.ts';
 import { besides, parseDatastorePath } from './datastore-path.ts';
 import { ExportKeeper } from './export-keeper.ts';
-import { readFlat } from './flat-stream.ts';
 import { isDescriptor, parseFlatDescriptor } from './vmdk-descriptor.ts';
 import { sector, vmdkError } from './vmdk-header.ts';
 import type { Grain } from './vmdk-stream.ts';
@@ -25,7 +26,8 @@ export interface ExportedDiskParts {
   readonly device: LeaseDeviceUrl;
   readonly files: DatastoreAccess;
   readonly vm: MoRef;
-  readonly disk: { readonly name: string; readonly capacity: number };
+  readonly snapshot: MoRef;
+  readonly disk: { readonly name: string; readonly key: number; readonly capacity: number };
   readonly changeId: string;
 }
 
@@ -47,9 +49,9 @@ export class ExportedDisk implements DiskReader {
     this.#keeper = new ExportKeeper(parts.session, parts.lease, parts.leaseTimeoutS);
   }
 
-  async *stream(signal: AbortSignal): AsyncGenerator<Grain, void> {
+  async *stream(signal: AbortSignal, from = 0): AsyncGenerator<Grain, void> {
     const either = AbortSignal.any([signal, this.#keeper.lost]);
-    for await (const grain of this.#grains(either)) {
+    for await (const grain of this.#grains(either, from)) {
       either.throwIfAborted();
       yield grain;
       this.#keeper.percent = ((grain.start + grain.data.length) / this.capacity) * 100;
@@ -66,23 +68,30 @@ export class ExportedDisk implements DiskReader {
     await session.close();
   }
 
-  async *#grains(signal: AbortSignal): AsyncGenerator<Grain, void> {
+  async *#grains(signal: AbortSignal, from: number): AsyncGenerator<Grain, void> {
     const { session, device, disk } = this.#parts;
     const reader = new ByteReader(session.vms.downloadExport(device, { signal, stallMs: limits.stallMs }));
     try {
       const first = await reader.upTo(sector);
       if (!isDescriptor(first.toString('latin1', 0, 64))) {
-        yield* readVmdkStream(first, reader, disk.capacity);
+        yield* readVmdkStream(first, reader, disk.capacity, from);
         return;
       }
       const rest = await reader.upTo(limits.descriptorBytes);
-      yield* this.#flat(Buffer.concat([first, rest]).toString('utf8'), signal);
+      yield* this.#flat(Buffer.concat([first, rest]).toString('utf8'), signal, from);
     } finally {
       await reader.close();
     }
   }
 
-  async *#flat(descriptor: string, signal: AbortSignal): AsyncGenerator<Grain, void> {
+  /** What the server keeps no record of may be anywhere. */
+  async #allocated(signal: AbortSignal): Promise<readonly Extent[]> {
+    const { session, vm, snapshot, disk } = this.#parts;
+    const known = await changedAreas(session, { vm, snapshot, disk, since: '*' }, { signal });
+    return known ?? [{ start: 0, length: this.capacity }];
+  }
+
+  async *#flat(descriptor: string, signal: AbortSignal, from: number): AsyncGenerator<Grain, void> {
     const { files, disk, vm } = this.#parts;
     const { capacity, file } = parseFlatDescriptor(descriptor);
     if (capacity !== disk.capacity) throw vmdkError(`it has ${capacity} bytes, the disk has ${disk.capacity}`);
@@ -90,6 +99,10 @@ export class ExportedDisk implements DiskReader {
     const flat = { datastore, path: besides(path, file), disk: path, vm };
     const size = await files.size(flat, { signal });
     if (size !== capacity) throw vmdkError(`its file ${file} has ${size ?? 'no'} bytes instead of ${capacity}`);
-    yield* readFlat(capacity, ({ start, length }) => files.read(flat, start, length, { signal }));
+    yield* readAreas(
+      await this.#allocated(signal),
+      ({ start, length }) => files.read(flat, start, length, { signal }),
+      from,
+    );
   }
 }

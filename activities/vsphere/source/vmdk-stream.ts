@@ -3,6 +3,7 @@ import { inflate } from 'node:zlib';
 
 import { VSphereError } from '../faults.ts';
 import type { ByteReader } from './byte-reader.ts';
+import { inOrder } from './in-order.ts';
 import { grainsInFront } from './vmdk-tables.ts';
 import type { VmdkHeader } from './vmdk-header.ts';
 import { mostSectors, parseVmdkHeader, sector, vmdkError } from './vmdk-header.ts';
@@ -11,6 +12,9 @@ const inflateAsync = promisify<Buffer, { maxOutputLength: number }, Buffer>(infl
 
 /** Start sector (8) and compressed size (4) in front of a grain; with size 0 and a type (4) in front of metadata. */
 const markerBytes = 12;
+/** So many grains are decompressed at once, each in a thread of its own. */
+const inflatedAtOnce = 4;
+
 const markers = { endOfStream: 0, grainTable: 1, grainDirectory: 2, footer: 3 } as const;
 
 export interface Grain {
@@ -18,19 +22,33 @@ export interface Grain {
   readonly data: Uint8Array;
 }
 
+interface CompressedGrain {
+  readonly start: number;
+  readonly compressed: Buffer;
+}
+
 /**
  * The data of a stream-optimised VMDK in ascending order; what is left out reads as zeros. `first` is the file's first sector, which
  * `reader` has given away already. Both layouts are read: VMware's, written in one forward pass with markers, footer and end of
  * stream, and qemu's with the tables in front and nothing at the end. A stream that ended early is `TRANSPORT`, everything
- * else that doesn't fit `PROTOCOL`; memory is bounded by two grains.
+ * else that doesn't fit `PROTOCOL`; memory is bounded by a few grains. Grains before `from` are passed over.
  */
 export async function* readVmdkStream(
   first: Buffer,
   reader: ByteReader,
   capacity: number,
+  from = 0,
 ): AsyncGenerator<Grain, void> {
   const header = parseVmdkHeader(first);
   if (header.capacity !== capacity) throw vmdkError(`it has ${header.capacity} bytes, the disk has ${capacity}`);
+  yield* inOrder(compressedGrains(reader, header, from), inflatedAtOnce, (grain) => inflateGrain(grain, header));
+}
+
+async function* compressedGrains(
+  reader: ByteReader,
+  header: VmdkHeader,
+  from: number,
+): AsyncGenerator<CompressedGrain, void> {
   const { directoryAt, overhead } = header;
   const expected = directoryAt === undefined ? undefined : await grainsInFront(reader, header, directoryAt);
   if (!(await reader.skip(overhead * sector - reader.position))) throw truncated(reader);
@@ -48,9 +66,9 @@ export async function* readVmdkStream(
     }
     const grain = await readGrain(reader, marker, size, header);
     if (grain.start < end) throw vmdkError(`its grain at ${grain.start} comes after ${end}`);
-    end = grain.start + grain.data.length;
+    end = grain.start + header.grainSize;
     seen += 1;
-    yield grain;
+    if (end > from) yield grain;
   }
   if (expected !== undefined) throw vmdkError(`it has ${seen} of the ${expected} grains that its tables name`);
 }
@@ -76,21 +94,33 @@ async function passMetadata(reader: ByteReader, marker: Buffer, header: VmdkHead
   return false;
 }
 
-async function readGrain(reader: ByteReader, marker: Buffer, size: number, header: VmdkHeader): Promise<Grain> {
+async function readGrain(
+  reader: ByteReader,
+  marker: Buffer,
+  size: number,
+  header: VmdkHeader,
+): Promise<CompressedGrain> {
   const { capacity, grainSize } = header;
   const start = Number(marker.readBigUInt64LE(0)) * sector;
   if (start % grainSize !== 0 || start >= capacity)
     throw vmdkError(`it has a grain at ${start}, which none can begin at`);
   // Compression can add a little to what it can't compress.
   if (size > grainSize * 2) throw vmdkError(`its grain at ${start} has ${size} compressed bytes`);
-  const data = await inflateGrain(await exactly(reader, size), start, grainSize);
+  return { start, compressed: await exactly(reader, size) };
+}
+
+async function inflateGrain(
+  { start, compressed }: CompressedGrain,
+  { capacity, grainSize }: VmdkHeader,
+): Promise<Grain> {
+  const data = await decompressed(start, compressed, grainSize);
   const length = Math.min(grainSize, capacity - start);
   if (data.length !== grainSize && data.length !== length)
     throw vmdkError(`its grain at ${start} has ${data.length} bytes instead of ${grainSize}`);
   return { start, data: data.subarray(0, length) };
 }
 
-async function inflateGrain(compressed: Buffer, start: number, grainSize: number): Promise<Buffer> {
+async function decompressed(start: number, compressed: Buffer, grainSize: number): Promise<Buffer> {
   try {
     return await inflateAsync(compressed, { maxOutputLength: grainSize });
   } catch (error) {

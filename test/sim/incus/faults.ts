@@ -24,10 +24,14 @@ export type Effect =
   /** Every write over NBD from this one on (0 = the first) fails; 28 = no space. */
   | { readonly kind: 'nbd-error'; readonly errno: number; readonly fromWrite?: number };
 
+type Query = Readonly<Record<string, string>>;
+
 export interface Fault {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Of the path without the query. */
   readonly path: RegExp;
+  /** Only where the query has all of this. */
+  readonly query?: Query;
   /** Only where the body names this: what is created. */
   readonly name?: string;
   readonly effect: Effect;
@@ -35,6 +39,18 @@ export interface Fault {
   readonly times?: number;
   /** How many matching requests pass before. */
   readonly skip?: number;
+}
+
+interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly query: Query;
+  readonly body?: unknown;
+}
+
+/** Whether a query has all that is wanted of it. */
+export function hasAll(query: Query, wanted: Query = {}): boolean {
+  return Object.entries(wanted).every(([key, value]) => query[key] === value);
 }
 
 interface Armed {
@@ -60,10 +76,11 @@ export class Faults {
     return this.#armed.filter(({ times }) => times > 0 && times !== Infinity).map(({ fault }) => fault);
   }
 
-  take(method: string, path: string, body?: unknown): Effect | undefined {
+  take({ method, path, query, body }: Asked): Effect | undefined {
     for (const armed of this.#armed) {
       const { fault } = armed;
       if (armed.times === 0 || (fault.method ?? method) !== method || !fault.path.test(path)) continue;
+      if (!hasAll(query, fault.query)) continue;
       if (fault.name !== undefined && fault.name !== (body as { name?: string } | undefined)?.name) continue;
       if (armed.skip > 0) armed.skip--;
       else {

@@ -35,7 +35,7 @@ export class Front {
     const text = Buffer.concat(chunks).toString('utf8');
     const sentBody = jsonOf(text);
     const entry = this.#server.journal.openRequest({ method, path, query, body: sentBody, headers: shown(request) });
-    const effect = this.#faults.take(method, path, sentBody);
+    const effect = this.#faults.take({ method, path, query, body: sentBody });
     await before(effect);
     if (effect?.kind === 'drop' && effect.when === 'before') return void request.socket.destroy();
     const instead = this.#instead(effect);
@@ -65,7 +65,7 @@ export class Front {
     const { path, query, method } = partsOf(request);
     const entry = this.#server.journal.openRequest({ method, path, query, body: undefined, headers: shown(request) });
     const isTrusted = this.#isTrusted(request.socket);
-    const effect = this.#faults.take(method, path);
+    const effect = this.#faults.take({ method, path, query });
     await before(effect);
     if (effect?.kind === 'drop') return void socket.destroy();
     const instead = this.#instead(effect);

@@ -1,3 +1,5 @@
+import { hasAll } from './faults.ts';
+
 /** What happened, in its order. `at` is wall clock, `ms` the monotonic clock (`performance.now()`), both milliseconds. */
 interface Happening {
   readonly seq: number;
@@ -50,9 +52,11 @@ export class Journal {
     this.#events.push({ ...this.#now(), event, project, name });
   }
 
-  /** Requests of this method whose path matches. */
-  requests(method = '', path = /^/): readonly RequestEntry[] {
-    return this.#requests.filter((entry) => (method === '' || entry.method === method) && path.test(entry.path));
+  /** Requests of this method whose path and query match. */
+  requests(method = '', path = /^/, query: RequestEntry['query'] = {}): readonly RequestEntry[] {
+    return this.#requests.filter(
+      (entry) => (method === '' || entry.method === method) && path.test(entry.path) && hasAll(entry.query, query),
+    );
   }
 
   /** All that wanted to change something. */

@@ -111,6 +111,7 @@ export function createCopyActivities(hands: Stagehands): CopyTransferActivities 
         const bytes = hands.world.copied(scope, disk, since, at);
         return { bytesRead: bytes, bytesWritten: bytes };
       }),
+    verifyDisk: ({ scope }) => does('verifyDisk', scope, () => ({ bytes: 0 })),
   };
 }
 

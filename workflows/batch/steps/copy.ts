@@ -11,6 +11,7 @@ import { searchKeys } from '../../contracts/attributes.ts';
 import type { ErrorCode, Finding } from '../../domain/batch/records.ts';
 import { knownFailure } from '../../shared/failures.ts';
 import type { EntryRun } from '../entry-run.ts';
+import { defined } from '../../shared/defined.ts';
 import { now } from '../../shared/now.ts';
 import { fail } from './fail.ts';
 
@@ -42,7 +43,7 @@ export async function backgroundCopy(run: EntryRun): Promise<void> {
   const result = await pass(run, 'background');
   await run.slots.release();
   if (result === undefined) return;
-  state.event('migration-sync-completed', { bytes: result.bytes });
+  state.event('migration-sync-completed', { bytes: result.bytes, ...defined('compared', result.compared) });
   state.enter('Idle', 'Waiting for migration window', {
     stage: 'final',
     change_ids: result.changeIds,

@@ -7,7 +7,7 @@ import {
   parseDatastorePath,
   trackingFileOf,
 } from '../../../../activities/vsphere/source/datastore-path.ts';
-import { readFlat } from '../../../../activities/vsphere/source/flat-stream.ts';
+import { readAreas } from '../../../../activities/batch/copy/read-areas.ts';
 import { isDescriptor, parseFlatDescriptor } from '../../../../activities/vsphere/source/vmdk-descriptor.ts';
 
 test('the path of a disk is taken apart', () => {
@@ -62,7 +62,7 @@ test('a flat file is read to its end, zeros left out', async () => {
   const copy = Buffer.alloc(capacity);
   let bytes = 0;
   let end = 0;
-  for await (const { start, data } of readFlat(capacity, ({ start, length }) =>
+  for await (const { start, data } of readAreas([{ start: 0, length: capacity }], ({ start, length }) =>
     Promise.resolve(image.subarray(start, start + length)),
   )) {
     assert.ok(start >= end);
@@ -71,13 +71,13 @@ test('a flat file is read to its end, zeros left out', async () => {
     bytes += data.length;
   }
   assert.ok(copy.equals(image));
-  assert.equal(bytes, 4 * 256 * 1024 + 512, 'only the pieces that are not zero');
+  assert.equal(bytes, 4 * 64 * 1024 + 512, 'only the pieces that are not zero');
 });
 
 test('no piece is asked for beyond the end, and a failed one ends the reading', async () => {
   const asked: number[] = [];
   await assert.rejects(async () => {
-    for await (const piece of readFlat(9 * mib, ({ start, length }) => {
+    for await (const piece of readAreas([{ start: 0, length: 9 * mib }], ({ start, length }) => {
       asked.push(start + length);
       return start === 0 ? Promise.resolve(Buffer.alloc(length, 1)) : Promise.reject(new Error('gone'));
     })) {
