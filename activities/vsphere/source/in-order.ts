@@ -28,7 +28,7 @@ export async function* inOrder<Item, Result>(
         else add(work(next.value));
       } catch (error) {
         isOver = true;
-        add(Promise.reject(error));
+        add(Promise.reject(error instanceof Error ? error : new Error(String(error))));
       }
     }
   } finally {
