@@ -14,6 +14,8 @@ export function createLog(level: string, kind: string) {
       base: { worker: kind },
       redact: { paths, censor: '[redacted]' },
       timestamp: pino.stdTimeFunctions.isoTime,
+      // The SDK tells failures under this key; without it their messages were left out.
+      serializers: { error: pino.stdSerializers.err },
     },
     pino.destination({ dest: 2, sync: true }),
   );

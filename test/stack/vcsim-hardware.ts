@@ -79,7 +79,9 @@ export interface VcsimHardware {
   growDisk(ref: string, disk: number, size: number): Promise<void>;
   /** Writes bytes onto a disk as its guest would; the area counts as changed. */
   writeDisk(ref: string, disk: number, start: number, bytes: Uint8Array): Promise<void>;
-  /** The same with random bytes that follow from the seed. */
+  /** The same, but the area doesn't count as changed: change tracking lies. */
+  writeDiskInSecret(ref: string, disk: number, start: number, bytes: Uint8Array): Promise<void>;
+  /** As `writeDisk`, with random bytes that follow from the seed. */
   fillDisk(ref: string, disk: number, start: number, length: number, seed: number): Promise<void>;
   /** SHA-256 of the whole disk as it is now. */
   diskDigest(ref: string, disk: number): Promise<string>;
@@ -118,6 +120,7 @@ export function createVcsimHardware(call: ControlCall): VcsimHardware {
     removeDisk: (vm, disk) => call('DELETE', '/disks', { vm, disk }),
     growDisk: (vm, disk, size) => post('/disks/grow', { vm, disk, size }),
     writeDisk: (vm, disk, start, bytes) => call('PUT', `/disks/${vm}/${disk}?start=${start}`, bytes),
+    writeDiskInSecret: (vm, disk, start, bytes) => call('PUT', `/disks/${vm}/${disk}?as=secret&start=${start}`, bytes),
     fillDisk: (vm, disk, start, length, seed) => post('/disks/fill', { vm, disk, start, length, seed }),
     diskDigest: async (vm, disk) => (await call<{ sha256: string }>('POST', '/disks/digest', { vm, disk })).sha256,
     replaceDescriptor: (vm, disk, bytes) => call('PUT', `/disks/${vm}/${disk}?as=descriptor`, bytes),

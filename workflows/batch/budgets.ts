@@ -30,8 +30,8 @@ export const budgets = {
   },
   snapshot: { startToCloseTimeout: '30m', heartbeatTimeout: '30s', retry: retry('1s', '30s', 2, 5) },
   removeSnapshot: { startToCloseTimeout: '4h', heartbeatTimeout: '30s', retry: retry('1s', '2m', 2) },
-  copyDisk: { startToCloseTimeout: '24h', heartbeatTimeout: '60s', retry: retry('1s', '30s', 3, 5) },
-  verifyDisk: { startToCloseTimeout: '1h', heartbeatTimeout: '60s', retry: retry('1s', '30s', 3, 5) },
+  copyDisk: { startToCloseTimeout: '24h', heartbeatTimeout: '20s', retry: retry('1s', '30s', 3, 5) },
+  verifyDisk: { startToCloseTimeout: '1h', heartbeatTimeout: '20s', retry: retry('1s', '30s', 3, 5) },
   slots: { startToCloseTimeout: '30s', heartbeatTimeout: silence, retry: retry('500ms', '30s', 2) },
   start: { startToCloseTimeout: '10m', heartbeatTimeout: silence, retry: retry('1s', '2m', 2) },
   person: {

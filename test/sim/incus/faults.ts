@@ -22,7 +22,9 @@ export type Effect =
   /** The NBD connection breaks when the client has sent so many bytes. */
   | { readonly kind: 'nbd-cut'; readonly afterBytes: number }
   /** Every write over NBD from this one on (0 = the first) fails; 28 = no space. */
-  | { readonly kind: 'nbd-error'; readonly errno: number; readonly fromWrite?: number };
+  | { readonly kind: 'nbd-error'; readonly errno: number; readonly fromWrite?: number }
+  /** Every write of data over NBD is kept with one bit flipped. */
+  | { readonly kind: 'nbd-flip' };
 
 type Query = Readonly<Record<string, string>>;
 

@@ -92,6 +92,7 @@ export async function createRootVolume({ state, files }: Server, instance: Insta
     config: {},
     size,
     writer: false,
+    received: 0,
   };
   state.volumes.push(volume);
   await files.create(volume);

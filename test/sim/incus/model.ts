@@ -63,6 +63,8 @@ export interface Volume {
   size: number;
   /** One writer at a time. */
   writer: boolean;
+  /** Bytes of data that clients have sent it over NBD. */
+  received: number;
 }
 
 /** Sizes of volumes without one. */

@@ -46,7 +46,9 @@ export async function serveVolume(
   journal.note('nbd-opened', volume);
   const handle = await open(volume.file, 'r+');
   try {
-    await serveNbd(socket, { handle, size: volume.size, writable, exportName: settings.exportName, effect });
+    const onWrite = (length: number): void => void (volume.received += length);
+    const { exportName } = settings;
+    await serveNbd(socket, { handle, size: volume.size, writable, exportName, effect, onWrite });
   } finally {
     if (writable) volume.writer = false;
     await handle.close();

@@ -9,6 +9,8 @@ export interface NbdDisk {
   /** Under which the disk is served; empty: the default. */
   readonly exportName: string;
   readonly effect: Effect | undefined;
+  /** Told of the data of each write, bytes. */
+  readonly onWrite: (length: number) => void;
 }
 
 const flagsOf = (writable: boolean): number => 0x1 | (writable ? 0 : 0x2) | 0x4 | 0x20 | 0x40; // has flags, read-only, flush, trim, write zeroes
@@ -76,7 +78,11 @@ async function transmit(socket: Duplex, input: Bytes, disk: NbdDisk): Promise<vo
     const cookie = head.subarray(8, 16);
     const offset = Number(head.readBigUInt64BE(16));
     const length = head.readUInt32BE(24);
-    const payload = command === 1 ? await input.take(length) : undefined;
+    const payload = command === 1 ? Buffer.from(await input.take(length)) : undefined;
+    if (payload !== undefined) {
+      disk.onWrite(length);
+      if (disk.effect?.kind === 'nbd-flip') payload[length >> 1] = (payload[length >> 1] ?? 0) ^ 0x10;
+    }
     const reply = (errno: number, data: Buffer = Buffer.alloc(0)): void => {
       socket.write(Buffer.concat([u32(0x67446698), u32(errno), cookie, data]));
     };

@@ -100,6 +100,7 @@ export class Stock {
       config,
       size: volumeBytes(config['size']) ?? 0,
       writer: false,
+      received: 0,
     };
     state.volumes.push(volume);
     await files.create(volume);
@@ -138,6 +139,11 @@ export class Stock {
   /** SHA-256 in hex of a disk; of its first bytes where a length is given. */
   volumeDigest(project: string, instance: string, index: number, length?: number): Promise<string> {
     return this.server.files.digest(this.#disk(project, instance, index), length);
+  }
+
+  /** Bytes of data that clients have sent a disk over NBD. */
+  received(project: string, instance: string, index: number): number {
+    return this.#disk(project, instance, index).received;
   }
 
   readDisk(project: string, instance: string, index: number, start: number, length: number): Promise<Buffer> {

@@ -95,6 +95,7 @@ function create(request: Request): Promise<Answer> {
     config: { ...config },
     size,
     writer: false,
+    received: 0,
   };
   return perform(request, async () => {
     state.checkRoom(pool, size);
