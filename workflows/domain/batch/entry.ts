@@ -101,6 +101,8 @@ export interface Entry {
   readonly ready_since?: string;
   readonly last_background_sync?: string;
   readonly last_sync_took_ms?: number;
+  /** How long it took to copy everything, the last time that this was done. */
+  readonly full_copy_took_ms?: number;
   /** Not to be committed until somebody says so. */
   readonly held: boolean;
   /** To be committed now, without a window. */
