@@ -20,7 +20,7 @@ interface Night {
 
 /** A window from the first to the second hour, and one from the fifth to the ninth; it is just before the first. */
 async function night(vm: SourceVm, options: Partial<BatchOptions> = {}): Promise<Night> {
-  const base = await stage.server.now();
+  const base = await stage.soon();
   const windows = [aWindow('w1', base, [hour, 2 * hour]), aWindow('w2', base, [5 * hour, 9 * hour])];
   const batch = await stage.batch({ vms: [vm], windows, ...options });
   await batch.start();
@@ -202,11 +202,12 @@ test('the window ends in Conflict, policy hold: the source stays off, a warning 
   assert.deepEqual([at, committed, deadline], ['complete', true, undefined]);
   await advanceTo(base, 4 * hour + 30 * minute);
   assert.equal(vm.power, 'off');
-  const warnings = (await stage.eventsOf(vm, 'source-off')).filter((action) => action === 'source-off');
-  assert.ok(warnings.length >= 2 && warnings.length <= 4, `${warnings.length} warnings in three and a half hours`);
 
   delete vm.finding;
   assert.deepEqual(await entry.resolve(), { result: 'finished' });
+  const said = await stage.eventsOf(vm, 'migration-finished');
+  const warnings = said.filter((action) => action === 'source-off');
+  assert.equal(warnings.length, 2, 'at three and at four o’clock');
   assert.ok(!stage.world.story(vm).includes('source on'));
 });
 
@@ -247,6 +248,44 @@ test('the window ends, the target could not be started: target stopped, source o
     'target deleted',
   ]);
   heal();
+  await entry.reaches('Finished', undefined, inSecondWindow);
+});
+
+test('batch/C25 no target for hours, nothing configured there: the source is on, what is left there goes once it is back', async () => {
+  const vm = stage.world.add('vm01', { needsAdapting: true });
+  const { base, entry } = await night(vm);
+  const heals = (['finalCheck', 'stopTarget', 'deleteTarget'] as const).map((call) => stage.script.fails(vm, call));
+  await advanceTo(base, 2 * hour - second);
+  const before = await entry.view();
+  assert.deepEqual([before.entryStatus, before.committed], ['Worker tasks complete', true]);
+  await advanceTo(base, 3 * hour);
+  const on = stage.world.of(vm).find(({ what }) => what === 'source on');
+  assert.ok(on !== undefined && on.at >= base + 2 * hour && on.at <= base + 2 * hour + 2 * minute, `on at ${on?.at}`);
+  assert.equal((await entry.view()).substate, 'rolling-back');
+  assert.ok((await stage.eventsOf(vm, 'target-unreachable')).includes('target-unreachable'));
+  assert.ok(stage.world.target(vm.record) !== undefined);
+  for (const heal of heals) heal();
+  await entry.reaches('Finished', undefined, inSecondWindow);
+  assert.equal(stage.world.story(vm).filter((what) => what === 'target deleted').length, 1);
+});
+
+test('batch/C25 no target for hours, its configuration sent: the source is on only once it is seen to be stopped', async () => {
+  const vm = stage.world.add('vm01');
+  const { base, entry } = await night(vm, { settings: { finalizePauseMs: 20 * minute } });
+  const healConfigure = stage.script.fails(vm, 'configureTarget', { afterwards: true });
+  const healStop = stage.script.fails(vm, 'stopTarget');
+  await advanceTo(base, 3 * hour);
+  const { substate, committed } = await entry.view();
+  assert.deepEqual([substate, committed, vm.power], ['rolling-back', true, 'off']);
+  healStop();
+  healConfigure();
+  await stage.until('the source to be on', () => Promise.resolve(vm.power === 'on'));
+  const story = sinceOff(vm);
+  assert.deepEqual(story.slice(story.indexOf('target stopped')).slice(0, 3), [
+    'target stopped',
+    'source on',
+    'target deleted',
+  ]);
   await entry.reaches('Finished', undefined, inSecondWindow);
 });
 
