@@ -200,7 +200,8 @@ export class Stage {
     work.then(done, done);
     const patienceEnds = Date.now() + patienceMs;
     while (!state.isDone) {
-      if (Date.now() >= patienceEnds) throw new Error(`it did not end in a minute of real time; ${await this.#diagnosis()}`);
+      if (Date.now() >= patienceEnds)
+        throw new Error(`it did not end in a minute of real time; ${await this.#diagnosis()}`);
       await this.advance(500);
     }
     return await work;
