@@ -26,9 +26,8 @@ export interface SourceVm {
   placement: Placement;
   /** We have switched it off and not on again. */
   isOurDowntime: boolean;
-  /** The pass that copies, and the last one that did. */
+  /** The pass that copies. */
   openPass?: { readonly number: number; readonly mode: PassMode };
-  lastPass: number;
   /** A pass with the source off is done. */
   isFinallyCopied: boolean;
 }
@@ -39,6 +38,8 @@ export interface TargetVm {
   readonly attempt: number;
   /** Disk → version of the source that it holds. */
   readonly disks: Map<string, number>;
+  /** Number of the last pass that has ended: the fence that it carries. */
+  lastPass: number;
   isAdapted: boolean;
   isConfigured: boolean;
   isRunning: boolean;
@@ -93,7 +94,6 @@ export class EntryWorld {
       needsAdapting: false,
       placement: aPlacement({ storage_pools: { [rootDisk]: 'fast' }, running: record.running }),
       isOurDowntime: false,
-      lastPass: 0,
       isFinallyCopied: false,
       ...over,
       record,
@@ -134,6 +134,7 @@ export class EntryWorld {
       uuid: 'somebody-else',
       attempt: 0,
       disks: new Map(),
+      lastPass: 0,
       isAdapted: false,
       isConfigured: false,
       isRunning: true,
@@ -187,10 +188,10 @@ export class EntryWorld {
   ): { readonly snapshot: string; readonly disks: readonly PassDisk[]; readonly finding?: Finding } {
     const vm = this.vm(scope.uuid);
     const what = `${vm.record.name}: pass ${scope.pass}`;
-    this.#owned(scope, what);
+    const { lastPass } = this.#owned(scope, what);
     if (vm.openPass !== undefined && vm.openPass.number !== scope.pass)
       this.#breach(`${what} begins while pass ${vm.openPass.number} is open`);
-    if (vm.openPass === undefined && scope.pass <= vm.lastPass) this.#breach(`${what} begins after it ended`);
+    if (vm.openPass === undefined && scope.pass <= lastPass) this.#breach(`${what} begins after it ended`);
     if (mode === 'final' && vm.power !== 'off') this.#breach(`${what} is final and the source is on`);
     vm.snapshots = vm.snapshots.filter((name) => !isOwnSnapshot(name, scope.uuid));
     const snapshot = mode === 'final' ? '' : snapshotName(scope.uuid, scope.pass);
@@ -239,7 +240,8 @@ export class EntryWorld {
     vm.snapshots = vm.snapshots.filter((name) => !isOwnSnapshot(name, scope.uuid));
     if (vm.openPass === undefined) return;
     vm.isFinallyCopied = vm.openPass.mode === 'final' && vm.power === 'off';
-    vm.lastPass = vm.openPass.number;
+    const target = this.target(scope);
+    if (target !== undefined) target.lastPass = vm.openPass.number;
     delete vm.openPass;
     this.#note(at, vm, `pass ${scope.pass} ended`);
   }
@@ -268,6 +270,7 @@ export class EntryWorld {
       uuid: scope.uuid,
       attempt: scope.attempt,
       disks: new Map(),
+      lastPass: 0,
       isAdapted: false,
       isConfigured: false,
       isRunning: false,
@@ -317,6 +320,12 @@ export class EntryWorld {
     if (vm.openPass !== undefined) this.#breach(`${what} while pass ${vm.openPass.number} copies`);
     this.#targets.delete(placeOf(scope));
     this.#note(at, vm, 'target deleted');
+  }
+
+  /** Somebody deletes what an entry that nobody knows any more has left. */
+  clearAway(vm: SourceVm): void {
+    for (const [place, { uuid, isReleased }] of this.#targets)
+      if (uuid === vm.record.uuid && !isReleased) this.#targets.delete(place);
   }
 
   release(scope: EntryScope, at: number): void {

@@ -1,4 +1,4 @@
-import { condition, defineSignal, defineUpdate, setHandler } from '@temporalio/workflow';
+import { CancellationScope, condition, defineSignal, defineUpdate, setHandler } from '@temporalio/workflow';
 import type {
   ByWhom,
   CancelEntry,
@@ -42,6 +42,12 @@ export function listen(book: OrderBook): void {
   const refuse = (message: string): never => {
     throw failure('Refused', message, { code: 'WRONG_STATUS', next: 'vmflow queue get shows what can be done now' });
   };
+  const check = (given: unknown, why: (entry: Entry) => string | undefined): void => {
+    const { by } = (given ?? {}) as { readonly by?: unknown };
+    if (typeof by !== 'string' || by === '') refuse('say who wants it: by');
+    const reason = why(book.entry());
+    if (reason !== undefined) refuse(reason);
+  };
   const order = (kind: Order['kind'], why: (entry: Entry) => string | undefined, description: string): void => {
     setHandler(
       defineUpdate<string, [Partial<CancelEntry>]>(messages[kind]),
@@ -52,18 +58,16 @@ export function listen(book: OrderBook): void {
           cleanup: given.cleanup === true,
         };
         book.give(asked);
-        await condition(() => book.outcomeOf(asked) !== undefined, answerWithinMs, { summary: `answer ${kind}` });
+        const isDone = (): boolean => book.outcomeOf(asked) !== undefined;
+        // An entry outlives the cancellation of its workflow, and so do its answers.
+        await CancellationScope.nonCancellable(() => condition(isDone, answerWithinMs, { summary: `answer ${kind}` }));
         const outcome = book.outcomeOf(asked);
         if (outcome instanceof Error) throw outcome;
         return outcome ?? `accepted; it takes longer: ${book.entry().message}`;
       },
       {
         description,
-        validator: (given: Partial<CancelEntry> | undefined) => {
-          if (typeof given?.by !== 'string' || given.by === '') refuse('say who wants it: by');
-          const reason = why(book.entry());
-          if (reason !== undefined) refuse(reason);
-        },
+        validator: (given: unknown) => check(given, why),
       },
     );
   };
@@ -107,11 +111,7 @@ export function listen(book: OrderBook): void {
       },
       {
         description,
-        validator: ({ by }: ByWhom) => {
-          if (by === '') refuse('say who wants it: by');
-          const reason = why(book.entry());
-          if (reason !== undefined) refuse(reason);
-        },
+        validator: (given: unknown) => check(given, why),
       },
     );
   };

@@ -23,7 +23,8 @@ export class EntrySlots {
   /** What comes too late for anybody here is given back at once. */
   granted(token: string): void {
     if (token === this.#awaited) this.#granted = token;
-    else if (token !== this.#state.entry.slots?.token) void this.#giveBack(token);
+    else if (token !== this.#state.entry.slots?.token)
+      void CancellationScope.nonCancellable(() => this.#giveBack(token));
   }
 
   holds(kind: SlotKind): boolean {

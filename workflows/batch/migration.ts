@@ -255,7 +255,9 @@ class Migration {
       const { status, substate, since: at } = this.#state.entry;
       return at !== since && status !== 'Worker tasks complete' && substate !== 'cleanup-pending';
     };
-    await condition(isSettled, answerWithinMs, { summary: 'answer the resolve' });
+    await CancellationScope.nonCancellable(() =>
+      condition(isSettled, answerWithinMs, { summary: 'answer the resolve' }),
+    );
     const { status, conflict } = this.#state.entry;
     if (!isSettled()) return { result: 'revalidating' };
     if (status === 'Conflict' && conflict !== undefined) return { result: 'conflict', conflict };

@@ -40,8 +40,9 @@ export class BatchUnderTest {
     this.name = name;
     this.#vms = vms;
     const usual = aBatch({ name, migration_windows: windows, constraints });
-    // Few top-ups: a day passes in a second, and each of them takes a tenth of one.
-    const intervals = { background_sync_interval: 12 * hour, final_background_sync_limit: 10 * minute };
+    // Few top-ups: a day passes in a second, and each of them takes a tenth of one. None so many minutes before a window that its
+    // entry wakes by itself just then, see `Stage.soon`.
+    const intervals = { background_sync_interval: 12 * hour, final_background_sync_limit: 11 * minute };
     this.#spec = { ...usual, config: { ...usual.config, ...intervals, ...config } };
     this.handle = stage.server.client.workflow.getHandle(batchId(name));
   }
@@ -177,6 +178,12 @@ export class EntryUnderTest {
       },
       options,
     );
+  }
+
+  /** Waits until it is nobody's any more. */
+  async ends(): Promise<void> {
+    const isOver = async (): Promise<boolean> => (await this.handle.describe()).status.name === 'COMPLETED';
+    await this.#stage.until(`${this.vm.record.name} to have no entry`, isOver);
   }
 
   /** The clock stands until it is answered. */

@@ -5,6 +5,7 @@ import { messages } from '../../../workflows/contracts/messages.ts';
 import type { SourceVm } from '../../support/entry-world.ts';
 import type { BatchOptions, BatchUnderTest, EntryUnderTest } from './batch-under-test.ts';
 import { by } from './batch-under-test.ts';
+import { assertRefused } from './refused.ts';
 import { Stage } from './stage.ts';
 import { aWindow, hour, minute, second } from './times.ts';
 
@@ -119,7 +120,7 @@ test('the decision cancel of a conflict ends it: the source is on, the target st
 
 test('M3: the VM is gone at its commit: Conflict, its place is free; back and resolved: Finished', async () => {
   const vm = stage.world.add('vm01');
-  const base = await stage.server.now();
+  const base = await stage.soon();
   const windows = [aWindow('w1', base, [hour, 9 * hour], { capacity: 1 })];
   const { batch, entry } = await started(vm, { windows });
   await entry.reaches('Idle', 'final');
@@ -155,7 +156,9 @@ test('batch/S28 it wrote data meanwhile: all is copied again in what is left of 
   stage.world.write(vm);
   checks.release();
   await entry.reaches('Finished');
+  // Off at once, and looked at once more before the pass.
   assert.deepEqual(stage.world.story(vm).slice(8), [
+    'source off',
     'source off',
     'pass 3 (final)',
     'all copied',
@@ -181,7 +184,7 @@ test('batch/S28 an adapted guest whose source wrote data is adapted again after 
 
 test('batch/S28 it wrote data and its window is too short to copy again: rolled back, done in the next', async () => {
   const vm = stage.world.add('vm01');
-  const base = await stage.server.now();
+  const base = await stage.soon();
   const windows = [aWindow('w1', base, [2 * hour, 3 * hour]), aWindow('w2', base, [5 * hour, 9 * hour])];
   const heal = stage.script.takes(vm, 'copyDisk', 70 * minute);
   const { entry } = await started(vm, { windows });
@@ -223,7 +226,7 @@ for (const code of ['IDENTITY_UUID', 'IDENTITY_NAME', 'IDENTITY_DISKS'] as const
     assert.deepEqual([reason, waitingFor, committed], [code, 'person', false]);
     assert.deepEqual(stage.world.story(vm).slice(-2), ['target stopped', 'source on']);
     assert.ok(stage.world.target(vm.record) !== undefined);
-    await assert.rejects(entry.update(messages.retry), { cause: { type: 'Refused' } });
+    await assertRefused(entry.update(messages.retry), /it is Error/);
     delete vm.finding;
     await entry.update(messages.cancel);
     await entry.update(messages.retry);
@@ -309,8 +312,7 @@ test('a blocked VM that a sync no longer finds is a Conflict, also while it is b
   const { entry } = await started(vm);
   await entry.reaches('Blocked');
   const look = stage.script.holds(vm, 'assessEntry');
-  await stage.advance(15 * second);
-  await look.arrived;
+  await stage.during(look.arrived);
   await entry.handle.signal(messages.sourceUpdated, { missing: true });
   await entry.reaches('Conflict');
   look.release();
@@ -333,7 +335,7 @@ test('batch/S07 a VM that left the expression is a Conflict until somebody agree
   await entry.reaches('Finished');
 });
 
-test('somebody cancels the workflow of a copy pass: the entry is an Error, not lost', async () => {
+test('somebody cancels the workflow of a copy pass: the entry is an Error that can be taken up again', async () => {
   const vm = stage.world.add('vm01');
   const copy = stage.script.holds(vm, 'copyDisk');
   const { entry } = await started(vm);
@@ -342,4 +344,8 @@ test('somebody cancels the workflow of a copy pass: the entry is an Error, not l
   const { reason } = await entry.reaches('Error');
   assert.equal(reason, 'WORKER_FAILED');
   assert.deepEqual([vm.power, vm.snapshots, vm.openPass], ['on', [], undefined]);
+  assert.equal((await entry.handle.describe()).status.name, 'RUNNING');
+  await entry.update(messages.cancel);
+  await entry.update(messages.retry);
+  await entry.reaches('Finished');
 });

@@ -33,7 +33,13 @@ export function createEntryActivities(hands: Stagehands): Calls {
   const does = doing(hands);
   return {
     ...createCopyPass(hands),
-    assessEntry: ({ scope }) => does('assessEntry', scope, () => assessment(world.vm(scope.uuid))),
+    assessEntry: ({ scope, expectsTarget }) =>
+      does('assessEntry', scope, () => {
+        const found = assessment(world.vm(scope.uuid));
+        if (expectsTarget || world.target({ uuid: scope.uuid }) === undefined) return found;
+        const message = `an earlier migration has left an instance "${scope.name}"`;
+        return { ...found, blocked: { code: 'TARGET_INSTANCE_EXISTS', message } };
+      }),
     replanEntry: ({ scope, entry }) =>
       does('replanEntry', scope, () => {
         const { adapted, configured, started } = entry.target;

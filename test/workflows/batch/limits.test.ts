@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
+import { copyPassId } from '../../../workflows/contracts/ids.ts';
 import { messages } from '../../../workflows/contracts/messages.ts';
 import type { SourceVm } from '../../support/entry-world.ts';
 import type { BatchUnderTest } from './batch-under-test.ts';
 import { Stage } from './stage.ts';
+import { minute } from './times.ts';
 
 let stage: Stage;
 before(async () => void (stage = await Stage.open()));
@@ -55,6 +57,21 @@ test('a final import goes before first copies that asked earlier', async () => {
   await waiting.reaches('Finished');
   const order = stage.world.journal.map(({ vm, what }) => `${vm} ${what}`);
   assert.ok(order.indexOf('vm03 source off') < order.indexOf('vm02 pass 1 (background)'));
+});
+
+test('batch/C20 somebody terminates an entry that holds a slot: who waits for it has it within minutes', async () => {
+  const [first, other] = [stage.world.add('vm01'), stage.world.add('vm02')];
+  stage.limits.import = 1;
+  const copy = stage.script.holds(first, 'copyDisk');
+  const one = (await started(first)).entry(first);
+  await copy.arrived;
+  const two = (await started(other)).entry(other);
+  await two.is('waiting', ({ substate }) => substate === 'awaiting-import-slot');
+  await one.handle.terminate('by mistake');
+  // As other servers do with the children of one that is terminated.
+  await stage.server.client.workflow.getHandle(copyPassId(first.record.uuid, 1)).cancel();
+  await two.reaches('Finished', undefined, { withinMs: 6 * minute, stepMs: minute });
+  assert.deepEqual(await stage.slotHolders(), []);
 });
 
 test('targets are created so many at a time as their limit says', async () => {

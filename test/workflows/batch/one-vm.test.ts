@@ -72,7 +72,7 @@ test('a guest that has to be adapted is, after its final pass', async () => {
 
 test('batch/S26 without change tracking its only copy happens with the source off', async () => {
   const vm = stage.world.add('vm-s26', { record: { background_import: false } });
-  const base = await stage.server.now();
+  const base = await stage.soon();
   const start = new Date(base + 2 * hour).toISOString();
   const batch = await stage.batch({ vms: [vm], windows: [{ name: 'w1', start, capacity: 0 }] });
   await batch.start();

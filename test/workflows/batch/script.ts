@@ -36,6 +36,7 @@ export interface Hold {
 /** What goes wrong, or takes long, at the far sides. Nothing unless a test says so. */
 export class Script {
   #rules: Rule[] = [];
+  #holds: Hold[] = [];
 
   /** Answers how to end it. */
   fails(vm: SourceVm, activity: ActivityName, rule: FailureRule = {}): () => void {
@@ -71,7 +72,9 @@ export class Script {
       }
       return await work();
     });
-    return { arrived, release };
+    const hold = { arrived, release };
+    this.#holds.push(hold);
+    return hold;
   }
 
   /** The call of an activity for this VM, with all that is to happen to it. */
@@ -82,8 +85,10 @@ export class Script {
     return await rule.apply(async () => await work());
   }
 
+  /** From now on everything goes well, and what was held goes on. */
   clear(): void {
     this.#rules = [];
+    for (const hold of this.#holds.splice(0)) hold.release();
   }
 
   #add(vm: SourceVm, activity: ActivityName, times: number, apply: Rule['apply']): () => void {

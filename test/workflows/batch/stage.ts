@@ -17,6 +17,9 @@ import { Script } from './script.ts';
 /** Between server and workers a task takes this long at most, on however busy a machine. */
 const longestTransitMs = 10_000;
 
+/** What keeps the clock to real time is waited for this long: else a test would take the time that it means to skip. */
+const patienceMs = 60_000;
+
 const usuallyCached = process.env['VMFLOW_TEST_CACHE'] === '0' ? 0 : 500;
 
 /** Something that a workflow has told the logs. */
@@ -108,13 +111,21 @@ export class Stage {
     this.#workers = [];
   }
 
+  /**
+   * A time to count windows from. What entries repeat every five minutes is never due on the full hours after it: a timer that fires
+   * while its workflow is cancelling it is more than this server can take, and the workflow never goes on.
+   */
+  async soon(): Promise<number> {
+    return (await this.server.now()) + 130_000;
+  }
+
   /** A batch of these VMs, applied. */
   async batch(options: BatchOptions): Promise<BatchUnderTest> {
     const name = options.name ?? `b${process.pid}-${this.#casts.size + 1}`;
     const batch = new BatchUnderTest(this, name, options);
     this.#casts.set(batch.name, options);
-    this.#batches.push(batch);
     await batch.apply();
+    this.#batches.push(batch);
     return batch;
   }
 
@@ -160,11 +171,12 @@ export class Stage {
   async until<T>(what: string, probe: () => Promise<T | undefined | false>, options: UntilOptions = {}): Promise<T> {
     const { withinMs = 600_000, stepMs = 1_000 } = options;
     const deadline = (await this.server.now()) + withinMs;
+    const patienceEnds = Date.now() + patienceMs;
     for (;;) {
       const answer = await probe();
       if (answer !== undefined && answer !== false) return answer;
-      if ((await this.server.now()) >= deadline)
-        throw new Error(`waited ${withinMs} ms for ${what}; ${await this.#diagnosis()}`);
+      if ((await this.server.now()) >= deadline || Date.now() >= patienceEnds)
+        throw new Error(`waited ${withinMs} ms, or a minute of real time, for ${what}; ${await this.#diagnosis()}`);
       await this.advance(stepMs);
     }
   }
@@ -186,7 +198,12 @@ export class Stage {
     const state = { isDone: false };
     const done = (): void => void (state.isDone = true);
     work.then(done, done);
-    while (!state.isDone) await this.advance(500);
+    const patienceEnds = Date.now() + patienceMs;
+    while (!state.isDone) {
+      if (Date.now() >= patienceEnds)
+        throw new Error(`it did not end in a minute of real time; ${await this.#diagnosis()}`);
+      await this.advance(500);
+    }
     return await work;
   }
 

@@ -21,7 +21,7 @@ async function advanceTo(base: number, ms: number): Promise<void> {
 
 test('batch/S18 a window ahead: copied before, the source on until it begins, the window is foreseen', async () => {
   const vm = stage.world.add('vm01');
-  const base = await stage.server.now();
+  const base = await stage.soon();
   const w1 = aWindow('w1', base, [hour, 5 * hour]);
   const batch = await stage.batch({ vms: [vm], windows: [w1] });
   const entry = batch.entry(vm);
@@ -41,7 +41,7 @@ test('batch/S18 a window ahead: copied before, the source on until it begins, th
 
 test('after its lockout nobody begins in a window, and what is ready then waits for the next', async () => {
   const [early, late] = [stage.world.add('vm01'), stage.world.add('vm02', { blocked: 'no address yet' })];
-  const base = await stage.server.now();
+  const base = await stage.soon();
   const w1 = aWindow('w1', base, [-hour, 2 * hour], { lockout: 30 * minute });
   const w2 = aWindow('w2', base, [4 * hour, 6 * hour]);
   const batch = await stage.batch({ vms: [early, late], windows: [w1, w2] });
@@ -59,7 +59,7 @@ test('after its lockout nobody begins in a window, and what is ready then waits 
 test('a window that is too short for what its constraint needs is left out', async () => {
   const vm = stage.world.add('vm01', { constraint: { name: 'big', minBootMs: 59 * minute } });
   const constraint = { name: 'big', description: '', include_expression: 'true', min_instance_boot_time: 59 * minute };
-  const base = await stage.server.now();
+  const base = await stage.soon();
   const windows = [aWindow('w1', base, [hour, 2 * hour]), aWindow('w2', base, [3 * hour, 5 * hour])];
   const batch = await stage.batch({
     vms: [vm],
@@ -73,7 +73,7 @@ test('a window that is too short for what its constraint needs is left out', asy
 
 test('batch/S21 capacity 1: one is committed, the other stays as it is, also after the window', async () => {
   const vms = [stage.world.add('vm01'), stage.world.add('vm02')] as const;
-  const base = await stage.server.now();
+  const base = await stage.soon();
   const batch = await stage.batch({ vms, windows: [aWindow('w1', base, [hour, 2 * hour], { capacity: 1 })] });
   await batch.start();
   for (const vm of vms) await batch.entry(vm).reaches('Idle', 'final');
@@ -94,7 +94,7 @@ test('batch/S21 capacity 1: one is committed, the other stays as it is, also aft
 
 test('a place that is free again is given to the next while the window still fits', async () => {
   const vms = [stage.world.add('vm01'), stage.world.add('vm02')] as const;
-  const base = await stage.server.now();
+  const base = await stage.soon();
   const batch = await stage.batch({ vms, windows: [aWindow('w1', base, [hour, 2 * hour], { capacity: 1 })] });
   await batch.start();
   for (const vm of vms) await batch.entry(vm).reaches('Idle', 'final');

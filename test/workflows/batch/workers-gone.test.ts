@@ -12,7 +12,7 @@ after(() => stage.close());
 
 /** Runs until a second before its window ends; then nobody is there for two. */
 async function withoutWorkersAtTheEnd(vm: SourceVm, begin: () => void): Promise<EntryUnderTest> {
-  const base = await stage.server.now();
+  const base = await stage.soon();
   const to = async (ms: number): Promise<void> => stage.advanceTo(base + ms);
   const windows = [aWindow('w1', base, [hour, 2 * hour]), aWindow('w2', base, [5 * hour, 9 * hour])];
   const batch = await stage.batch({ vms: [vm], windows, settings: { finalizePauseMs: 3 * hour } });

@@ -40,6 +40,7 @@ export async function backgroundCopy(run: EntryRun): Promise<void> {
     });
   }
   const began = Date.now();
+  const isFull = copiesAll(run);
   const result = await pass(run, 'background');
   await run.slots.release();
   if (result === undefined) return;
@@ -49,6 +50,7 @@ export async function backgroundCopy(run: EntryRun): Promise<void> {
     change_ids: result.changeIds,
     last_background_sync: now(),
     last_sync_took_ms: Date.now() - began,
+    ...(isFull ? { full_copy_took_ms: Date.now() - began } : {}),
     ready_since: state.entry.ready_since ?? now(),
   });
 }
@@ -56,13 +58,21 @@ export async function backgroundCopy(run: EntryRun): Promise<void> {
 /** The source is off: the last changes. */
 export async function finalCopy(run: EntryRun): Promise<void> {
   const { state } = run;
+  const began = Date.now();
+  const isFull = copiesAll(run);
   state.within('copying', 'Copying the last changes');
   const result = await pass(run, 'final');
   if (result === undefined) return;
   state.enter('Idle', 'Waiting for worker to begin post-import tasks', {
     stage: 'complete',
     change_ids: result.changeIds,
+    ...(isFull ? { full_copy_took_ms: Date.now() - began } : {}),
   });
+}
+
+/** The source doesn't know what has changed since. */
+function copiesAll({ state }: EntryRun): boolean {
+  return Object.values(state.entry.change_ids).every((id) => id === '');
 }
 
 /** One pass; undefined: the entry is an Error now. */

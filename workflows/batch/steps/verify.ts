@@ -48,9 +48,9 @@ async function switchOffAgain(run: EntryRun): Promise<void> {
   );
   if (changed === 'none' || settings.staleSource === 'accept') return;
   state.warn('copy-stale', `the source of ${state.name} has written data after the last copy`);
-  const { window, last_sync_took_ms = 0 } = state.entry;
+  const { window, full_copy_took_ms = 0 } = state.entry;
   const leftMs = window?.end === undefined ? Number.POSITIVE_INFINITY : Date.parse(window.end) - Date.now();
-  if (leftMs < last_sync_took_ms + 60_000) {
+  if (leftMs < full_copy_took_ms + 60_000) {
     await rollBack(run, 'the source has written data after the last copy, and its window is too short to copy again');
     return;
   }

@@ -103,6 +103,8 @@ export interface Entry {
   readonly last_sync_took_ms?: number;
   /** When a top-up was left out last because there was no place for it: the next one counts from here. */
   readonly top_up_left_out?: string;
+  /** How long it took to copy everything, the last time that this was done. */
+  readonly full_copy_took_ms?: number;
   /** Not to be committed until somebody says so. */
   readonly held: boolean;
   /** To be committed now, without a window. */
