@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { EntryStatus } from '../../../workflows/domain/batch/records.ts';
 import { messages } from '../../../workflows/contracts/messages.ts';
+import { holdTarget } from '../../support/batch-holds.ts';
 import { BatchRig } from '../../support/batch-rig.ts';
 import type { BatchChanges, BatchUnderTest, SourceVm } from '../../support/batch-scenario.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -36,12 +37,16 @@ describe('limits on imports and windows, and the power of the source', { concurr
   }
 
   /** A batch with one VM of the second source. */
-  async function limited(label: string): Promise<{ batch: BatchUnderTest; vm: SourceVm }> {
-    const batch = await rig.batch();
+  async function limited(
+    label: string,
+    more: { readonly changes?: BatchChanges; readonly poweredOn?: boolean } = {},
+  ): Promise<{ batch: BatchUnderTest; vm: SourceVm }> {
+    const { changes, poweredOn = true } = more;
+    const batch = await rig.batch(changes);
     await rig.control.createFolder('/DC1/vm', batch.name);
     const folder = `/DC1/vm/${batch.name}`;
     batch.spec = { ...batch.spec, include_expression: `location startsWith '${folder}/'` };
-    return { batch, vm: await batch.vm(label, { folder }) };
+    return { batch, vm: await batch.vm(label, { folder, poweredOn }) };
   }
 
   /** Its window begins now. */
@@ -175,6 +180,33 @@ describe('limits on imports and windows, and the power of the source', { concurr
     assert.equal((await vm.becomes('Finished')).placement?.running, true);
     assert.equal(vm.target?.status, 'Running');
     assert.equal(await vm.power(), 'poweredOff');
+  });
+
+  test('batch/S27: one that is switched on while it waits for its last copy runs at the target, and again after a cancel', async () => {
+    const first = await limited('s27c');
+    const held = first.vm.holdFinalCopy();
+    await started(first.batch);
+    await first.vm.isInFinalCopy();
+    const allow = { allow_unknown_os: false, allow_no_ipv4: false, allow_no_background_import: true };
+    const changes = { config: { instance_restriction_overrides: allow } };
+    const { batch, vm } = await limited('s27d', { changes, poweredOn: false });
+    await rig.control.changeVm(vm.ref, { tracking: false });
+    await started(batch);
+    await vm.becomes('Idle', ({ substate }) => substate === 'awaiting-import-slot');
+    await rig.control.powerOnVm(vm.ref);
+    const copy = holdTarget(vm, 'disk', { skip: 1 });
+    held.release();
+    await copy.arrived();
+    assert.deepEqual([await vm.power(), (await vm.view()).placement?.running], ['poweredOff', true]);
+    const canceled = vm.update(messages.cancel, { cleanup: false });
+    copy.release();
+    await canceled;
+    assert.equal(await vm.power(), 'poweredOn');
+    await vm.update(messages.retry);
+    await vm.becomes('Finished');
+    assert.equal(vm.target?.status, 'Running');
+    assert.equal(await vm.power(), 'poweredOff');
+    await first.vm.becomes('Finished');
   });
 
   test('batch/S27: where its owner wants it stopped, it is stopped at the target', async () => {
