@@ -4,8 +4,9 @@ import { pathOf, type IncusClient } from './client.ts';
 import { diskVolume } from './disk-devices.ts';
 import type { Facts, Pool } from './facts.ts';
 import { statusOf, type Instances, type Place } from './instances.ts';
-import { NbdClient, NbdReplyError, outOfSpace } from './nbd-client.ts';
+import { NbdClient } from './nbd-client.ts';
 import { NbdRefusal } from './nbd-handshake.ts';
+import { NbdReplyError, outOfSpace } from './nbd-protocol.ts';
 import type { TargetCallOptions } from './port.ts';
 import { TargetError } from './target-error.ts';
 

@@ -1,7 +1,10 @@
 import type { Duplex } from 'node:stream';
 import pLimit from 'p-limit';
+import { byBlocks, pieces, widened, type Range } from './nbd-blocks.ts';
 import { shakeHands, type Export } from './nbd-handshake.ts';
 import { Inbox } from './nbd-inbox.ts';
+import { requestHeader, type Command } from './nbd-protocol.ts';
+import { Answer, readReply } from './nbd-replies.ts';
 
 const limits = {
   /** Below what every server takes in one request (32 MiB), large enough for full speed. */
@@ -15,36 +18,8 @@ const limits = {
   goodbyeMs: 2_000,
 } as const;
 
-const magic = { request: 0x25609513, reply: 0x67446698 } as const;
-const commands = { read: 0, write: 1, disconnect: 2, flush: 3, zero: 6 } as const;
-
-/** The server did not do what one request asked for; `errno` says why. */
-export class NbdReplyError extends Error {
-  override readonly name = 'NbdReplyError';
-  readonly errno: number;
-
-  constructor(command: string, offset: number, errno: number) {
-    super(`${command} at byte ${offset} failed with error ${errno}${names[errno] ?? ''}`);
-    this.errno = errno;
-  }
-}
-
-export const outOfSpace = 28;
-
-const names: Readonly<Record<number, string>> = {
-  1: ' (not permitted)',
-  5: ' (input/output)',
-  12: ' (out of memory)',
-  22: ' (invalid)',
-  [outOfSpace]: ' (no space)',
-  108: ' (the server is shutting down)',
-};
-
 interface Pending {
-  readonly command: keyof typeof commands;
-  readonly offset: number;
-  /** Bytes that follow a good reply. */
-  readonly answerLength: number;
+  readonly answer: Answer;
   readonly resolve: (data: Buffer) => void;
   readonly reject: (error: Error) => void;
 }
@@ -57,9 +32,12 @@ export class NbdClient {
   readonly disk: Export;
   readonly #socket: Duplex;
   readonly #inbox: Inbox;
+  readonly #chunkBytes: number;
   readonly #pending = new Map<bigint, Pending>();
   readonly #limit = pLimit(limits.inFlight);
-  readonly #running = new Set<Promise<unknown>>();
+  /** Two that change parts of the same block must not both begin with what it was before. */
+  readonly #partLimit = pLimit(1);
+  readonly #writing = new Set<Promise<unknown>>();
   #lastCookie = 0n;
   #failure: Error | undefined;
 
@@ -67,6 +45,8 @@ export class NbdClient {
     this.#socket = socket;
     this.#inbox = inbox;
     this.disk = disk;
+    const { minimum, maximum } = disk.blocks;
+    this.#chunkBytes = Math.min(limits.chunkBytes, maximum - (maximum % minimum));
     void this.#receive();
   }
 
@@ -82,48 +62,51 @@ export class NbdClient {
   }
 
   async read(start: number, length: number): Promise<Buffer> {
-    const parts = pieces(start, length, limits.chunkBytes);
-    return Buffer.concat(
-      await Promise.all(parts.map((part) => this.#request('read', part.start, part.length, undefined, part.length))),
+    const whole = widened({ start, length }, this.disk.blocks.minimum, this.disk.size);
+    const parts = await Promise.all(
+      pieces(whole, this.#chunkBytes).map((part) => this.#request('read', part, undefined, part.length)),
     );
+    const skipped = start - whole.start;
+    return Buffer.concat(parts).subarray(skipped, skipped + length);
   }
 
   async write(start: number, data: Uint8Array): Promise<void> {
-    await Promise.all(
-      pieces(start, data.length, limits.chunkBytes).map((part) =>
-        this.#request(
-          'write',
-          part.start,
-          part.length,
-          data.subarray(part.start - start, part.start - start + part.length),
-        ),
-      ),
-    );
+    const dataOf = (part: Range): Uint8Array => data.subarray(part.start - start, part.start - start + part.length);
+    const write = (part: Range): Promise<unknown> => this.#request('write', part, dataOf(part));
+    await this.#change({ start, length: data.length }, this.#chunkBytes, write, dataOf);
   }
 
   async zero(start: number, length: number): Promise<void> {
-    if (!this.disk.canWriteZeroes) {
-      const zeros = Buffer.alloc(Math.min(length, limits.chunkBytes));
-      for (const part of pieces(start, length, zeros.length))
-        await this.write(part.start, zeros.subarray(0, part.length));
-      return;
-    }
-    await Promise.all(
-      pieces(start, length, limits.zeroBytes).map((part) => this.#request('zero', part.start, part.length)),
+    const zeros = Buffer.alloc(Math.min(length, this.#chunkBytes));
+    const zerosOf = (part: Range): Buffer => zeros.subarray(0, part.length);
+    const { canWriteZeroes } = this.disk;
+    await this.#change(
+      { start, length },
+      canWriteZeroes ? limits.zeroBytes : this.#chunkBytes,
+      (part) => (canWriteZeroes ? this.#request('zero', part) : this.#request('write', part, zerosOf(part))),
+      zerosOf,
     );
+  }
+
+  /** Gives whole blocks back; what they read as from then on is the server's choice. Nothing where the server takes none back. */
+  async trim(start: number, length: number): Promise<void> {
+    if (!this.disk.canTrim) return;
+    const trim = (part: Range): Promise<unknown> => this.#request('trim', part);
+    const whole = byBlocks({ start, length }, this.disk.blocks.minimum).filter(({ isWhole }) => isWhole);
+    await this.#tracked(whole.flatMap((part) => pieces(part, limits.zeroBytes).map(trim)));
   }
 
   /** Covers every write that was begun before, also one that nobody has waited for yet. */
   async flush(): Promise<void> {
-    await Promise.allSettled(this.#running);
-    await this.#request('flush', 0, 0);
+    await Promise.allSettled(this.#writing);
+    await this.#request('flush', { start: 0, length: 0 });
   }
 
   /** Says goodbye; what wasn't flushed may be lost. Never fails. */
   async close(): Promise<void> {
     if (!this.#socket.destroyed && this.#failure === undefined) {
       const left = new Promise((resolve) => this.#socket.once('close', resolve));
-      this.#socket.end(header('disconnect', 0n, 0, 0));
+      this.#socket.end(requestHeader('disconnect', 0n, 0, 0));
       const timer = setTimeout(() => this.#socket.destroy(), limits.goodbyeMs);
       await left;
       clearTimeout(timer);
@@ -139,34 +122,51 @@ export class NbdClient {
     this.#pending.clear();
   }
 
-  #request(
-    command: Pending['command'],
-    offset: number,
-    length: number,
-    payload?: Uint8Array,
-    answerLength = 0,
-  ): Promise<Buffer> {
-    const running = this.#limit(() => this.#send(command, offset, length, payload, answerLength));
-    this.#running.add(running);
-    const forget = (): boolean => this.#running.delete(running);
-    running.then(forget, forget);
-    return running;
+  /** Whole blocks as `change` does it, in pieces of at most so many bytes; parts of blocks by reading and writing the block. */
+  async #change(
+    range: Range,
+    most: number,
+    change: (part: Range) => Promise<unknown>,
+    dataOf: (part: Range) => Uint8Array,
+  ): Promise<void> {
+    await this.#tracked(
+      byBlocks(range, this.disk.blocks.minimum).flatMap((part) =>
+        part.isWhole ? pieces(part, most).map(change) : [this.#partLimit(() => this.#patch(part, dataOf(part)))],
+      ),
+    );
+  }
+
+  async #tracked(work: readonly Promise<unknown>[]): Promise<void> {
+    const ended = Promise.allSettled(work);
+    this.#writing.add(ended);
+    void ended.then(() => this.#writing.delete(ended));
+    await Promise.all(work);
+  }
+
+  async #patch(part: Range, data: Uint8Array): Promise<void> {
+    const block = widened(part, this.disk.blocks.minimum, this.disk.size);
+    const bytes = await this.#request('read', block, undefined, block.length);
+    bytes.set(data, part.start - block.start);
+    await this.#request('write', block, bytes);
+  }
+
+  #request(command: Command, part: Range, payload?: Uint8Array, answerLength = 0): Promise<Buffer> {
+    return this.#limit(() => this.#send(command, part, payload, answerLength));
   }
 
   #send(
-    command: Pending['command'],
-    offset: number,
-    length: number,
+    command: Command,
+    { start, length }: Range,
     payload: Uint8Array | undefined,
     answerLength: number,
   ): Promise<Buffer> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     const cookie = ++this.#lastCookie;
     const answered = new Promise<Buffer>((resolve, reject) => {
-      this.#pending.set(cookie, { command, offset, answerLength, resolve, reject });
+      this.#pending.set(cookie, { answer: new Answer(command, start, answerLength), resolve, reject });
     });
     this.#socket.cork();
-    this.#socket.write(header(command, cookie, offset, length));
+    this.#socket.write(requestHeader(command, cookie, start, length));
     if (payload !== undefined) this.#socket.write(payload);
     this.#socket.uncork();
     const timer = setTimeout(
@@ -185,33 +185,13 @@ export class NbdClient {
   }
 
   async #reply(): Promise<void> {
-    const head = await this.#inbox.read(16);
-    const cookie = head.readBigUInt64BE(8);
-    const pending = this.#pending.get(cookie);
-    if (head.readUInt32BE() !== magic.reply || pending === undefined)
-      throw new Error('the server sent a reply that is not known');
-    const errno = head.readUInt32BE(4);
-    const data = errno === 0 ? await this.#inbox.read(pending.answerLength) : undefined;
-    this.#pending.delete(cookie);
-    if (data !== undefined) pending.resolve(data);
-    else pending.reject(new NbdReplyError(pending.command, pending.offset, errno));
+    const answerTo = (cookie: bigint): Answer | undefined => this.#pending.get(cookie)?.answer;
+    const ended = await readReply(this.#inbox, this.disk.isStructured, answerTo);
+    const pending = ended === undefined ? undefined : this.#pending.get(ended);
+    if (ended === undefined || pending === undefined) return;
+    const error = pending.answer.end();
+    this.#pending.delete(ended);
+    if (error === undefined) pending.resolve(pending.answer.data);
+    else pending.reject(error);
   }
-}
-
-function header(command: keyof typeof commands, cookie: bigint, offset: number, length: number): Buffer {
-  const bytes = Buffer.alloc(28);
-  bytes.writeUInt32BE(magic.request);
-  bytes.writeUInt16BE(commands[command], 6);
-  bytes.writeBigUInt64BE(cookie, 8);
-  bytes.writeBigUInt64BE(BigInt(offset), 16);
-  bytes.writeUInt32BE(length, 24);
-  return bytes;
-}
-
-/** A range in pieces of at most so many bytes. */
-function pieces(start: number, length: number, most: number): { readonly start: number; readonly length: number }[] {
-  return Array.from({ length: Math.ceil(length / most) }, (_, index) => ({
-    start: start + index * most,
-    length: Math.min(most, length - index * most),
-  }));
 }

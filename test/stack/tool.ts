@@ -2,31 +2,47 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { cacheDir } from './cache-dir.ts';
+import { debianPackagesMissing } from './debian.ts';
 import { fetchJars, javaVersion } from './jars.ts';
 import { withLock } from './lock.ts';
-import type { Tool } from './tools.ts';
+import type { DebianTool, Tool } from './tools.ts';
 
 const run = promisify(execFile);
 const toolsDir = join(import.meta.dirname, 'tools');
 const projectBin = join(import.meta.dirname, '../../node_modules/.bin');
 
 /**
- * Path of the tool's binary: from its environment variable, else the PATH, else the cache, else built with Go or fetched with
- * Maven (which says on stderr what it does and how long that takes).
+ * Path of the tool's binary: from its environment variable, else the PATH, else the cache, else built with Go, fetched with Maven
+ * or installed from Debian's packages (which says on stderr what it does and how long that takes).
  */
-export async function findTool(tool: Tool, env: NodeJS.ProcessEnv = process.env): Promise<string> {
+export async function findTool(tool: Tool | DebianTool, env: NodeJS.ProcessEnv = process.env): Promise<string> {
+  if ('packages' in tool && tool.needsRoot === true && process.getuid?.() !== 0)
+    throw new Error(`${tool.name} is of use to root only.`);
   const named = env[tool.env];
   if (named) {
     if (await isExecutable(named)) return named;
     throw new Error(`${tool.env} names ${named}, which is no executable file: correct or unset it.`);
   }
+  if ('packages' in tool) return await findInDebian(tool, env);
   return (await findOnPath(tool, env)) ?? (await findInCache(tool, env)) ?? (await buildIntoCache(tool, env));
 }
 
-async function findOnPath(tool: Tool, env: NodeJS.ProcessEnv): Promise<string | undefined> {
+/** Where it needs other packages too, that the binary is there says nothing of them. */
+async function findInDebian(tool: DebianTool, env: NodeJS.ProcessEnv): Promise<string> {
+  const present = await findOnPath(tool, env);
+  if (present !== undefined && tool.packages.length === 1) return present;
+  const reason = await debianPackagesMissing(tool.packages, { env, isRoot: process.getuid?.() === 0 });
+  const found = reason === undefined ? await findOnPath(tool, env) : undefined;
+  if (found !== undefined) return found;
+  throw new Error(
+    `${tool.name} is not on this machine: ${reason ?? `its packages brought no ${tool.onPath}`} Or set ${tool.env} to a binary.`,
+  );
+}
+
+async function findOnPath(tool: Pick<Tool, 'onPath'>, env: NodeJS.ProcessEnv): Promise<string | undefined> {
   if (!tool.onPath) return undefined;
   for (const dir of (env['PATH'] ?? '').split(delimiter)) {
     const candidate = join(dir, tool.onPath);
@@ -65,11 +81,6 @@ async function buildIntoCache(tool: Tool, env: NodeJS.ProcessEnv): Promise<strin
   return withLock(join(dir, `${key}.lock`), build, () =>
     say(`Another process is building ${tool.name}; waiting for it.`),
   );
-}
-
-/** The cache outside the repository that all check-outs share. */
-export function cacheDir(env: NodeJS.ProcessEnv = process.env): string {
-  return join(env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'vmflow', 'tools');
 }
 
 /** `<name>-<hash>` of everything that decides what the build yields, besides the Go version. */

@@ -16,6 +16,18 @@ export interface Tool {
   readonly buildTakes: string;
 }
 
+/** A program that is taken from Debian's packages where it is not found. */
+export interface DebianTool {
+  readonly name: string;
+  /** Environment variable that names a binary to use instead. */
+  readonly env: string;
+  readonly onPath: string;
+  /** The package that has it, and those that it needs and doesn't name itself. */
+  readonly packages: readonly string[];
+  /** Nobody else can use it. */
+  readonly needsRoot?: boolean;
+}
+
 /** A Go module knows no release: its programs would call themselves v0.0.0-master. */
 const kubernetesFlags = '-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3';
 
@@ -81,4 +93,36 @@ export const tools = {
     isJava: true,
     buildTakes: 'about 20 seconds',
   },
-} as const satisfies Record<string, Tool>;
+  qemuImg: {
+    name: 'qemu-img',
+    env: 'VMFLOW_QEMU_IMG_BIN',
+    onPath: 'qemu-img',
+    packages: ['qemu-utils'],
+  },
+  qemuNbd: {
+    name: 'qemu-nbd',
+    env: 'VMFLOW_QEMU_NBD_BIN',
+    onPath: 'qemu-nbd',
+    packages: ['qemu-utils'],
+  },
+  nbdcopy: {
+    name: 'nbdcopy',
+    env: 'VMFLOW_NBDCOPY_BIN',
+    onPath: 'nbdcopy',
+    packages: ['libnbd-bin'],
+  },
+  qemuSystem: {
+    name: 'qemu-system-x86_64',
+    env: 'VMFLOW_QEMU_SYSTEM_BIN',
+    onPath: 'qemu-system-x86_64',
+    packages: ['qemu-system-x86'],
+  },
+  lxd: {
+    name: 'lxd',
+    env: 'VMFLOW_LXD_BIN',
+    onPath: 'lxd',
+    // Without the last three it manages no bridge.
+    packages: ['lxd', 'dnsmasq-base', 'iptables', 'nftables'],
+    needsRoot: true,
+  },
+} as const satisfies Record<string, Tool | DebianTool>;

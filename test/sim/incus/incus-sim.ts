@@ -9,7 +9,7 @@ import { Faults } from './faults.ts';
 import { Front } from './front.ts';
 import { Journal } from './journal.ts';
 import { OperationBook } from './operations.ts';
-import { defaultSettings, type Server, type Settings } from './server.ts';
+import { defaultSettings, type ServeDisk, type Server, type Settings } from './server.ts';
 import { State } from './state.ts';
 import { Stock } from './stock.ts';
 import { VolumeFiles } from './volume-files.ts';
@@ -24,6 +24,8 @@ export interface IncusSimOptions extends Partial<Settings> {
   readonly requireClientCertificate?: boolean;
   /** Names of cluster members; none: it is no cluster. */
   readonly members?: readonly string[];
+  /** Serves disks instead of the simulated NBD server; faults of disks don't hit then. */
+  readonly serveDisk?: ServeDisk;
 }
 
 /**
@@ -42,8 +44,8 @@ export class IncusSim extends Stock {
   #listener: Listener | undefined;
 
   private constructor(dir: string, options: IncusSimOptions) {
-    const { name = 'tgt', members = [], ...settings } = options;
-    super(emptyServer(dir, { ...defaultSettings, ...settings }, members));
+    const { name = 'tgt', members = [], serveDisk, ...settings } = options;
+    super(emptyServer(dir, { ...defaultSettings, ...settings }, members, serveDisk));
     this.settings = this.server.settings;
     this.journal = this.server.journal;
     this.#dir = dir;
@@ -109,7 +111,12 @@ export class IncusSim extends Stock {
   }
 }
 
-function emptyServer(dir: string, settings: Settings, members: readonly string[]): Server {
+function emptyServer(
+  dir: string,
+  settings: Settings,
+  members: readonly string[],
+  serveDisk: ServeDisk | undefined,
+): Server {
   const state = new State();
   for (const member of members) state.members.set(member, true);
   return {
@@ -118,5 +125,6 @@ function emptyServer(dir: string, settings: Settings, members: readonly string[]
     journal: new Journal(),
     operations: new OperationBook(settings),
     files: new VolumeFiles(dir),
+    serveDisk,
   };
 }

@@ -37,18 +37,20 @@ export function claimVolume({ state, settings }: Server, request: NbdRequest): V
 
 /** Switches the protocol and serves the disk until the client leaves. */
 export async function serveVolume(
-  { settings, journal }: Server,
+  { settings, journal, serveDisk }: Server,
   volume: Volume,
   { writable, effect }: NbdRequest,
   socket: Duplex,
 ): Promise<void> {
   socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: nbd\r\n\r\n');
   journal.note('nbd-opened', volume);
-  const handle = await open(volume.file, 'r+');
+  const { file, size } = volume;
+  const handle = await open(file, 'r+');
   try {
     const onWrite = (length: number): void => void (volume.received += length);
     const { exportName } = settings;
-    await serveNbd(socket, { handle, size: volume.size, writable, exportName, effect, onWrite });
+    if (serveDisk !== undefined) await serveDisk(socket, { file, size, writable });
+    else await serveNbd(socket, { handle, size, writable, exportName, effect, onWrite });
   } finally {
     if (writable) volume.writer = false;
     await handle.close();

@@ -14,7 +14,8 @@ export interface NbdDisk {
 }
 
 const flagsOf = (writable: boolean): number => 0x1 | (writable ? 0 : 0x2) | 0x4 | 0x20 | 0x40; // has flags, read-only, flush, trim, write zeroes
-const error = { permission: 1, invalid: 22 } as const;
+/** What real servers answer to all that they refuse, also to writes to what is read-only. */
+const invalid = 22;
 const zeros = Buffer.alloc(1024 * 1024);
 
 /** Speaks the fixed newstyle form of NBD until the client leaves, with simple replies. */
@@ -89,9 +90,9 @@ async function transmit(socket: Duplex, input: Bytes, disk: NbdDisk): Promise<vo
     if (command === 2) return; // DISC
     const isWrite = [1, 4, 6].includes(command);
     const failure = isWrite && disk.effect?.kind === 'nbd-error' ? disk.effect : undefined;
-    if (isWrite && !disk.writable) reply(error.permission);
+    if (isWrite && !disk.writable) reply(invalid);
     else if (failure !== undefined && writes++ >= (failure.fromWrite ?? 0)) reply(failure.errno);
-    else if (command !== 3 && offset + length > disk.size) reply(error.invalid);
+    else if (command !== 3 && offset + length > disk.size) reply(invalid);
     else reply(...(await perform(disk.handle, command, offset, length, payload)));
   }
 }
@@ -120,7 +121,7 @@ async function perform(
       await zero(handle, offset, length);
       return [0];
     default:
-      return [error.invalid];
+      return [invalid];
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import type { Journal } from './journal.ts';
 import type { OperationBook } from './operations.ts';
 import type { State } from './state.ts';
@@ -35,6 +36,12 @@ export const defaultSettings: Settings = {
   version: '7.0',
 };
 
+/** Speaks NBD on a connection until the client leaves. */
+export type ServeDisk = (
+  socket: Duplex,
+  disk: { readonly file: string; readonly size: number; readonly writable: boolean },
+) => Promise<void>;
+
 /** What handlers work with. */
 export interface Server {
   readonly state: State;
@@ -42,4 +49,6 @@ export interface Server {
   readonly operations: OperationBook;
   readonly files: VolumeFiles;
   readonly journal: Journal;
+  /** Another NBD server than the simulated one. */
+  readonly serveDisk: ServeDisk | undefined;
 }

@@ -160,6 +160,11 @@ export class Stock {
     );
   }
 
+  /** Where a disk is, for programs that read it as a raw image. */
+  diskFile(project: string, instance: string, index: number): string {
+    return this.#disk(project, instance, index).file;
+  }
+
   /** Bytes of a disk. */
   diskSize(project: string, instance: string, index: number): number {
     return this.#disk(project, instance, index).size;

@@ -96,4 +96,14 @@ describe('finding a tool', () => {
     const env = { PATH: join(dir, 'empty'), XDG_CACHE_HOME: join(dir, 'cache') };
     await assert.rejects(findTool(tool, env), /Java 17 or newer.*Maven.*VMFLOW_TEMPORAL_TEST_SERVER_BIN/);
   });
+
+  test("a program of a Debian package that is on the PATH is taken from there, without asking Debian's tools", async () => {
+    const onPath = await executable('debian', 'qemu-img');
+    assert.equal(await findTool(tools.qemuImg, { PATH: join(dir, 'debian') }), onPath);
+  });
+
+  test('a program of a Debian package that can not be had: the error says why and what to set', async () => {
+    const env = { PATH: join(dir, 'empty'), XDG_CACHE_HOME: join(dir, 'empty') };
+    await assert.rejects(findTool(tools.qemuImg, env), /qemu-utils.* no Debian system.*VMFLOW_QEMU_IMG_BIN/);
+  });
 });
