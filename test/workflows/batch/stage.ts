@@ -18,7 +18,7 @@ import { Script } from './script.ts';
 const longestTransitMs = 10_000;
 
 /** What keeps the clock to real time is waited for this long: else a test would take the time that it means to skip. */
-const patienceMs = 60_000;
+const patienceMs = 120_000;
 
 const usuallyCached = process.env['VMFLOW_TEST_CACHE'] === '0' ? 0 : 500;
 
@@ -176,7 +176,7 @@ export class Stage {
       const answer = await probe();
       if (answer !== undefined && answer !== false) return answer;
       if ((await this.server.now()) >= deadline || Date.now() >= patienceEnds)
-        throw new Error(`waited ${withinMs} ms, or a minute of real time, for ${what}; ${await this.#diagnosis()}`);
+        throw new Error(`waited ${withinMs} ms, or two minutes of real time, for ${what}; ${await this.#diagnosis()}`);
       await this.advance(stepMs);
     }
   }
@@ -201,7 +201,7 @@ export class Stage {
     const patienceEnds = Date.now() + patienceMs;
     while (!state.isDone) {
       if (Date.now() >= patienceEnds)
-        throw new Error(`it did not end in a minute of real time; ${await this.#diagnosis()}`);
+        throw new Error(`it did not end in two minutes of real time; ${await this.#diagnosis()}`);
       await this.advance(500);
     }
     return await work;
