@@ -1,40 +1,61 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BatchView, MigrationView } from '../../workflows/contracts/batch.ts';
+import type { MigrationView } from '../../workflows/contracts/batch.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
-import type { Fault } from '../sim/incus/incus-sim.ts';
-import { about, targetCall, type TargetCall } from './batch-holds.ts';
-import { snapshotsOf } from './batch-invariants.ts';
+import { resolve, someDeed } from './batch-deeds.ts';
+import { isLeftOff, isMigrated, type Span } from './batch-invariants.ts';
 import type { BatchRig } from './batch-rig.ts';
 import type { BatchUnderTest, SourceVm } from './batch-scenario.ts';
 import { oneOf } from './random.ts';
 
-const mib = 1024 * 1024;
-
 /** One batch in the hands of people and of the world. */
 export class BatchLife {
+  readonly seed: number;
   readonly batch: BatchUnderTest;
   /** Of its own; its VMs are mapped to it. */
   readonly network: string;
+  /** Those that ran as their batch began: nobody but us switches them off. */
+  readonly running: ReadonlySet<SourceVm>;
+  /** What was written to them may have been written with nobody looking: as they were going off. */
+  readonly unsure = new Set<SourceVm>();
   readonly #random: () => number;
+  /** When others switched a source on. */
+  readonly #switchedOn = new Map<SourceVm, Span[]>();
   /** Orders that were given and may not be answered yet: one that comes late changes what is wanted. */
   readonly #given: Promise<unknown>[] = [];
+  readonly #problems: string[] = [];
 
-  constructor(batch: BatchUnderTest, network: string, random: () => number) {
+  constructor(seed: number, batch: BatchUnderTest, network: string, random: () => number) {
+    this.seed = seed;
     this.batch = batch;
     this.network = network;
+    this.running = new Set(batch.vms.filter(({ isOnAtFirst }) => isOnAtFirst));
     this.#random = random;
+  }
+
+  /** Guarantees that were seen broken on the way, in words. */
+  get problems(): readonly string[] {
+    return this.#problems;
+  }
+
+  switchedOn(vm: SourceVm): readonly Span[] {
+    return this.#switchedOn.get(vm) ?? [];
   }
 
   /** Random deeds, the same ones for the same random numbers. Each is done whatever the batch is at. */
   async makeAMess(count: number): Promise<void> {
-    const sum = deeds.reduce((total, { often }) => total + often, 0);
     for (let done = 0; done < count; done += 1) {
       await sleep(200 + this.#random() * 1_300);
-      let left = this.#random() * sum;
-      const chosen = deeds.find(({ often }) => (left -= often) < 0) ?? deeds[0];
+      const deed = someDeed(this.#random);
       const vm = oneOf(this.batch.vms, this.#random);
-      await chosen?.deed(this, vm, this.#random).catch(() => undefined);
+      await deed(this, vm, this.#random).catch(() => undefined);
+      await this.look(vm);
     }
+  }
+
+  /** I1, at any time. What can't be told now is told another time. */
+  async look(vm: SourceVm): Promise<void> {
+    const isOff = this.running.has(vm) && (await isLeftOff(vm).catch(() => false));
+    if (isOff) this.#problems.push(`the source of ${vm.name} was left off`);
   }
 
   /** An order of an operator, refused wherever it can't be. Who waits for its answer waits for two seconds. */
@@ -44,12 +65,43 @@ export class BatchLife {
     await Promise.race([given, sleep(2_000, undefined, { ref: false })]);
   }
 
+  /** Somebody who isn't us switches a source on. */
+  async switchOn(vm: SourceVm): Promise<void> {
+    const from = Date.now();
+    await vm.rig.control.powerOnVm(vm.ref);
+    this.#switchedOn.set(vm, [...this.switchedOn(vm), { from, to: Date.now() }]);
+  }
+
   /** Nothing is broken any more, and nobody keeps anything from going on. */
   async heal(): Promise<void> {
     const { incus } = this.batch.rig;
     await Promise.race([Promise.all(this.#given), sleep(60_000, undefined, { ref: false })]);
     incus.removeNetwork(this.network);
     incus.addNetwork(this.network);
+  }
+
+  /** What an operator does next so that everything gets finished; true once it is. */
+  async driveOn(): Promise<boolean> {
+    const { batch } = this;
+    const { status } = await batch.view();
+    if (status === 'Finished') return true;
+    if (status === 'Stopped' || status === 'Defined') await batch.start();
+    const isDone = await Promise.all(batch.vms.map((vm) => this.#drive(vm).catch(() => false)));
+    return isDone.every(Boolean);
+  }
+
+  /** Answers whether nothing is left to be done, and the batch can't say so: it was reset when this one was finished. */
+  async #drive(vm: SourceVm): Promise<boolean> {
+    await this.look(vm);
+    const view: MigrationView = await vm.view();
+    const { status, substate, message, resolveCount } = view;
+    if (isMigrated(vm)) return status === 'Finished' || status === 'Blocked' || status === 'Canceled';
+    if (status === 'Conflict')
+      await (resolveCount < 5 ? resolve(vm, 'recheck') : vm.update(messages.cancel, { cleanup: true }));
+    else if (status === 'Error') await vm.update(messages.cancel, { cleanup: true });
+    else if (status === 'Canceled' && substate === undefined) await vm.update(messages.retry);
+    else if (message.startsWith('held')) await vm.update(messages.unhold);
+    return false;
   }
 }
 
@@ -60,171 +112,4 @@ export async function healRig({ proxy, control, incus }: BatchRig): Promise<void
   await control.clearFaults();
   await proxy.up();
   await incus.up();
-}
-
-type Deed = (life: BatchLife, vm: SourceVm, random: () => number) => Promise<void>;
-
-/** What people and the world do, with how often. */
-const deeds: readonly { readonly often: number; readonly deed: Deed }[] = [
-  { often: 10, deed: targetFault },
-  { often: 8, deed: sourceFault },
-  { often: 3, deed: taskFault },
-  { often: 6, deed: operator },
-  { often: 2, deed: batchOrder },
-  { often: 3, deed: write },
-  { often: 2, deed: switchOn },
-  { often: 2, deed: snapshots },
-  { often: 2, deed: ({ batch }, { ref }, random) => batch.rig.control.changeVm(ref, { cpus: oneOf([1, 2], random) }) },
-  { often: 1, deed: ({ batch }, { ref }) => batch.rig.control.resetTracking(ref) },
-  { often: 2, deed: networkAway },
-  { often: 1, deed: sessionsEnd },
-  { often: 1, deed: targetAway },
-  { often: 1, deed: sourceAway },
-];
-
-const effects: readonly Fault['effect'][] = [
-  { kind: 'status', status: 500, error: 'database is locked' },
-  { kind: 'status', status: 503, isDone: true },
-  { kind: 'page', status: 502 },
-  { kind: 'delay', ms: 1_500 },
-  { kind: 'drop', when: 'before' },
-  { kind: 'drop', when: 'after' },
-  { kind: 'fail-operation', error: 'disk I/O error' },
-  { kind: 'no-effect' },
-  { kind: 'slow-operation', ms: 2_000 },
-  { kind: 'etag-race' },
-  { kind: 'nbd-cut', afterBytes: 3 * mib },
-];
-const calls: readonly TargetCall[] = ['disk', 'configure', 'power', 'delete', 'look'];
-
-async function targetFault({ batch }: BatchLife, vm: SourceVm, random: () => number): Promise<void> {
-  const times = 1 + Math.floor(random() * 3);
-  const where =
-    random() < 0.2
-      ? ({ method: 'POST', path: /^\/1.0\/instances$/, name: vm.name } as const)
-      : targetCall(oneOf(calls, random), vm);
-  batch.rig.incus.faults.add({ ...where, times, effect: oneOf(effects, random) });
-  await Promise.resolve();
-}
-
-const methods = [
-  '*',
-  'RetrievePropertiesEx',
-  'CreateSnapshot_Task',
-  'ShutdownGuest',
-  'PowerOnVM_Task',
-  'ExportSnapshot',
-];
-
-async function sourceFault({ batch }: BatchLife, vm: SourceVm, random: () => number): Promise<void> {
-  const action = oneOf(['drop-before', 'drop-after', 'http-503', 'truncate'] as const, random);
-  const times = 1 + Math.floor(random() * 3);
-  batch.rig.proxy.addRule({ method: oneOf(methods, random), match: about(vm), times, action });
-  await Promise.resolve();
-}
-
-async function taskFault({ batch }: BatchLife, { name }: SourceVm, random: () => number): Promise<void> {
-  const method = oneOf(['CreateSnapshot_Task', 'PowerOnVM_Task', 'PowerOffVM_Task'], random);
-  await batch.rig.control.addFault({ method, objectName: name, fault: 'SystemError', asTaskError: true, count: 1 });
-}
-
-async function operator(life: BatchLife, vm: SourceVm, random: () => number): Promise<void> {
-  const cleanup = random() < 0.5;
-  const orders = [
-    () => vm.update(messages.cancel, { cleanup }),
-    () => vm.update(messages.retry),
-    () => vm.update(messages.retry),
-    () => vm.update(messages.hold),
-    () => vm.update(messages.unhold),
-    () => vm.update(messages.cutover),
-    () => vm.update(messages.cleanup),
-    () => resolve(vm, random() < 0.8 ? 'recheck' : 'cancel'),
-  ];
-  await life.order(oneOf(orders, random));
-}
-
-export async function resolve(vm: SourceVm, decision: 'recheck' | 'cancel'): Promise<void> {
-  const { conflict } = await vm.view();
-  if (conflict !== undefined) await vm.update(messages.resolve, { conflictId: conflict.id, decision });
-}
-
-async function batchOrder(life: BatchLife, _vm: SourceVm, random: () => number): Promise<void> {
-  const { batch } = life;
-  const orders = [
-    () => batch.update(messages.stop),
-    () => batch.update(messages.resume),
-    () => batch.update(messages.resume),
-    () => batch.update(messages.reset, { force: true }),
-    () => batch.start(),
-  ];
-  await life.order(oneOf(orders, random));
-}
-
-/** Only what is certainly not in its downtime: a VM that is off writes nothing. */
-async function write(life: BatchLife, vm: SourceVm, random: () => number): Promise<void> {
-  const seed = 1 + Math.floor(random() * 1e6);
-  const start = Math.floor(random() * 7) * mib;
-  await life.order(async () => {
-    await vm.update(messages.hold);
-    if ((await vm.power()) === 'poweredOn') await vm.rig.control.fillDisk(vm.ref, 0, start, mib / 2, seed);
-    await vm.update(messages.unhold);
-  });
-}
-
-async function switchOn(_life: BatchLife, vm: SourceVm): Promise<void> {
-  const { committed } = await vm.view();
-  if (committed) await vm.rig.control.powerOnVm(vm.ref);
-}
-
-async function snapshots(_life: BatchLife, vm: SourceVm, random: () => number): Promise<void> {
-  const [ours] = (await snapshotsOf(vm)).filter((name) => name.startsWith('mm-'));
-  if (ours !== undefined && random() < 0.5) await vm.rig.control.removeSnapshot(vm.ref, ours);
-  else await vm.rig.control.snapshotVm(vm.ref, 'nightly');
-}
-
-/** Its network is there, or not. */
-async function networkAway({ batch, network }: BatchLife, _vm: SourceVm, random: () => number): Promise<void> {
-  const { incus } = batch.rig;
-  incus.removeNetwork(network);
-  if (random() < 0.5) incus.addNetwork(network);
-  await Promise.resolve();
-}
-
-async function sessionsEnd({ batch }: BatchLife): Promise<void> {
-  await batch.rig.control.terminateSessions();
-}
-
-async function targetAway({ batch }: BatchLife, _vm: SourceVm, random: () => number): Promise<void> {
-  const { incus } = batch.rig;
-  if (random() < 0.5) await incus.restart();
-  else {
-    await incus.down();
-    await sleep(500 + random() * 3_000);
-    await incus.up();
-  }
-}
-
-async function sourceAway({ batch }: BatchLife, _vm: SourceVm, random: () => number): Promise<void> {
-  await batch.rig.proxy.down();
-  await sleep(500 + random() * 3_000);
-  await batch.rig.proxy.up();
-}
-
-/** What an operator does next so that everything gets finished; true once it is. */
-export async function driveOn(batch: BatchUnderTest): Promise<boolean> {
-  const { status } = await batch.handle.query<BatchView>(messages.status);
-  if (status === 'Finished') return true;
-  if (status === 'Stopped' || status === 'Defined') await batch.start();
-  await Promise.all(batch.vms.map((vm) => driveVm(vm).catch(() => undefined)));
-  return false;
-}
-
-async function driveVm(vm: SourceVm): Promise<void> {
-  const view: MigrationView = await vm.view();
-  const { status, substate, message, resolveCount } = view;
-  if (status === 'Conflict')
-    await (resolveCount < 5 ? resolve(vm, 'recheck') : vm.update(messages.cancel, { cleanup: true }));
-  else if (status === 'Error') await vm.update(messages.cancel, { cleanup: true });
-  else if (status === 'Canceled' && substate === undefined) await vm.update(messages.retry);
-  else if (message.startsWith('held')) await vm.update(messages.unhold);
 }

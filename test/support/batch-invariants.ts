@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createSource } from '../../activities/vsphere/source.ts';
 import { createVSphere } from '../../activities/vsphere/vsphere-adapter.ts';
-import type { SlotsView } from '../../workflows/contracts/batch.ts';
+import type { MigrationView, SlotsView } from '../../workflows/contracts/batch.ts';
 import { batchSlotsId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import type { BatchRig } from './batch-rig.ts';
@@ -35,23 +35,43 @@ export async function assertNeverBoth(vm: SourceVm): Promise<void> {
   }
 }
 
+/** From when to when something happened, wall clock in milliseconds. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
 /**
  * I1 and I2 of a finished VM where others may switch its source on: we never start one side while the other runs, unless they have
- * started that one, and in the end the source is off, unless they have switched it on.
+ * started that one, and in the end the source is off, unless they have switched it on. `theirs`: when they did.
  */
-export async function assertOrder(vm: SourceVm): Promise<void> {
+export async function assertOrder(vm: SourceVm, theirs: readonly Span[]): Promise<void> {
   const isOn = { source: false, target: false };
   let isTheirs = false;
   const changes = await powerChanges(vm);
-  const asked = vm.rig.proxy
-    .requests()
-    .filter(({ method, object }) => method === 'PowerOnVM_Task' && object?.value === vm.ref);
   for (const { at, side, isOn: now } of changes) {
     isOn[side] = now;
-    if (side === 'source') isTheirs = now && !asked.some((request) => request.at <= at && at - request.at < 30_000);
+    if (side === 'source') isTheirs = now && theirs.some(({ from, to }) => from <= at && at <= to);
     if (now && !isTheirs) assert.ok(!isOn.source || !isOn.target, `${vm.name}: ${JSON.stringify(changes)}`);
   }
   assert.ok(!isOn.source || isTheirs, `${vm.name}: ${JSON.stringify(changes)}`);
+}
+
+/** I1 of a VM whose source ran: it is off, and its entry neither is in its downtime or finished nor still undoes that. */
+export async function isLeftOff(vm: SourceVm): Promise<boolean> {
+  const before = await vm.view();
+  if (mayBeOff(before) || isMigrated(vm) || (await vm.power()) !== 'poweredOff') return false;
+  const after = await vm.view();
+  return after.since === before.since && !mayBeOff(after);
+}
+
+function mayBeOff({ committed, status, substate }: MigrationView): boolean {
+  return committed || status === 'Finished' || substate === 'cleanup-pending' || substate === 'rolling-back';
+}
+
+/** It was finished once, by whichever entry. */
+export function isMigrated({ target }: SourceVm): boolean {
+  return target?.config['user.migrated.uuid'] !== undefined;
 }
 
 /** Names of all snapshots of a VM. */

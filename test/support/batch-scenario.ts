@@ -110,7 +110,7 @@ export class BatchUnderTest {
       ...rest,
     });
     await control.setTrackingFiles(ref, true);
-    const vm = new SourceVm(this, name, ref, mac);
+    const vm = new SourceVm(this, name, ref, mac, rest.poweredOn !== false);
     this.vms.push(vm);
     return vm;
   }
@@ -176,13 +176,15 @@ export class SourceVm {
   readonly name: string;
   readonly ref: string;
   readonly mac: string;
+  readonly isOnAtFirst: boolean;
   #uuid: string | undefined;
 
-  constructor(batch: BatchUnderTest, name: string, ref: string, mac: string) {
+  constructor(batch: BatchUnderTest, name: string, ref: string, mac: string, isOnAtFirst = true) {
     this.batch = batch;
     this.name = name;
     this.ref = ref;
     this.mac = mac;
+    this.isOnAtFirst = isOnAtFirst;
   }
 
   get rig(): BatchRig {

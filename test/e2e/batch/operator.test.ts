@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { messages } from '../../../workflows/contracts/messages.ts';
 import { holdTarget } from '../../support/batch-holds.ts';
-import { assertNeverBoth, assertNoSlots, powerChanges, snapshotsOf } from '../../support/batch-invariants.ts';
+import {
+  assertNeverBoth,
+  assertNoSlots,
+  isMigrated,
+  powerChanges,
+  snapshotsOf,
+} from '../../support/batch-invariants.ts';
 import { BatchRig } from '../../support/batch-rig.ts';
 import { assertRefused, type BatchChanges, type BatchUnderTest, type SourceVm } from '../../support/batch-scenario.ts';
 import { stays, waitFor } from '../../support/wait-for.ts';
@@ -81,6 +87,20 @@ describe('what operators do to entries and batches', { concurrency: 4 }, () => {
     await vm.becomes('Finished');
     await assertRefused(vm.update(messages.cancel, { cleanup: true }), /finished: its target is in production/);
     assert.equal(vm.target?.status, 'Running');
+  });
+
+  test('batch/S44: a cancel while the target is handed over comes too late: it is finished, and nothing is undone', async () => {
+    const vm = await oneVm('s44c');
+    // Two copies and the final configuration have written before.
+    const handedOver = holdTarget(vm, 'configure', { skip: 3, at: 'answer', times: 1 });
+    await run(vm.batch);
+    await waitFor('it to be handed over', () => isMigrated(vm));
+    assert.match(await vm.update(messages.cancel, { cleanup: true }), /it is Finished already/);
+    handedOver.release();
+    await vm.becomes('Finished');
+    assert.deepEqual([vm.target?.status, await vm.power()], ['Running', 'poweredOff']);
+    await assertNoSlots(rig, [vm]);
+    await assertNeverBoth(vm);
   });
 
   test('batch/S45: a reset is refused while a VM is in its downtime; with force everything but what is finished is undone', async () => {

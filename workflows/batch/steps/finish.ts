@@ -1,4 +1,4 @@
-import { isCancellation } from '@temporalio/workflow';
+import { CancellationScope, isCancellation } from '@temporalio/workflow';
 import { knownFailure } from '../../shared/failures.ts';
 import { budgets } from '../budgets.ts';
 import type { EntryRun } from '../entry-run.ts';
@@ -38,14 +38,26 @@ export async function finish(run: EntryRun): Promise<void> {
 export async function complete(run: EntryRun): Promise<void> {
   const { state } = run;
   state.change({ target: { ...state.entry.target, released: true } });
-  await run.insist(budgets.undo, 'the target belongs to nobody but its owner now', (a) =>
-    a.releaseTarget(state.scope()),
-  );
+  await handOver(run);
   state.event('migration-finished', { target: state.entry.placement?.target_name });
   state.enter('Finished', 'Finished');
   state.forget('window', 'conflict', 'ready_since');
   await run.slots.release();
   await run.news.send();
+}
+
+/** What is handed over may be in use, and has no mark by which it could be deleted: an order ends a call that hangs, not more. */
+async function handOver(run: EntryRun): Promise<void> {
+  const release = (): Promise<void> =>
+    run.insist(budgets.undo, 'the target belongs to nobody but its owner now', (a) =>
+      a.releaseTarget(run.state.scope()),
+    );
+  try {
+    await release();
+  } catch (err) {
+    if (!isCancellation(err)) throw err;
+    await CancellationScope.nonCancellable(release);
+  }
 }
 
 export async function isRunning(run: EntryRun): Promise<boolean> {
