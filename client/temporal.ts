@@ -30,6 +30,7 @@ import {
   type ErrorContext,
 } from './temporal-errors.ts';
 import { describedExecution, executionView } from './temporal-views.ts';
+import { askAgain } from '../workflows/contracts/ask-again.ts';
 
 /** Milliseconds for any call that only the server answers. Without a deadline a client can wait for ever. */
 const rpcDeadlineMs = 10_000;
@@ -70,7 +71,11 @@ class TemporalGateway extends TemporalAdmin implements Gateway {
   constructor(connection: Connection, settings: Settings) {
     super(connection, settings.namespace.value, (attempt, deadlineMs, call) => this.#call(attempt, deadlineMs, call));
     this.#settings = settings;
-    this.#client = new Client({ connection, namespace: settings.namespace.value });
+    this.#client = new Client({
+      connection,
+      namespace: settings.namespace.value,
+      interceptors: { workflow: [askAgain] },
+    });
     this.#schedules = new TemporalSchedules(connection, settings.namespace.value);
   }
 

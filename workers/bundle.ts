@@ -19,7 +19,11 @@ export async function workflowBundlePath(): Promise<string> {
 
 /** Bundles the workflows into one file; written beside and renamed, so that nobody reads half of it. */
 export async function writeBundle(path: string): Promise<void> {
-  const { code } = await bundleWorkflowCode({ workflowsPath: join(sources, 'index.ts'), logger: quiet });
+  const { code } = await bundleWorkflowCode({
+    workflowsPath: join(sources, 'index.ts'),
+    workflowInterceptorModules: [join(sources, 'early-query.ts')],
+    logger: quiet,
+  });
   await mkdir(dirname(path), { recursive: true });
   const draft = `${path}.${process.pid}`;
   await writeFile(draft, code);

@@ -29,6 +29,7 @@ import { ConnectionLiveness } from './liveness.ts';
 import { createLog } from './log.ts';
 import { readSettings, type WorkerKind, type WorkerSettings } from './settings.ts';
 import { temporalLogger } from './temporal-logger.ts';
+import { askAgain } from '../workflows/contracts/ask-again.ts';
 
 const sdkVersion = '1.24.0';
 
@@ -68,7 +69,7 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
     ...(cluster === undefined ? {} : { cluster }),
     registries,
     targets,
-    temporal: new Client({ connection, namespace: namespace ?? 'vmflow' }),
+    temporal: new Client({ connection, namespace: namespace ?? 'vmflow', interceptors: { workflow: [askAgain] } }),
     liveness,
     identity: { buildId: settings.buildId, sdk: sdkVersion },
     log: { warn: (message, facts) => log.warn(facts ?? {}, message) },

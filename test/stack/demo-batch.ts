@@ -6,6 +6,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { mustSucceed, say } from './demo-cli.ts';
 import { sampleBatch, type SampleBatch, type SampleVm } from './sample-batch.ts';
 import type { Stack } from './stack.ts';
+import { askAgain } from '../../workflows/contracts/ask-again.ts';
 
 /** The window is reached while the disks are copied for the first time. */
 const untilWindowMs = 30_000;
@@ -17,7 +18,9 @@ export async function batchStory(stack: Stack): Promise<void> {
   const end = new Date(start.getTime() + windowMs);
   const batch = await sampleBatch(stack, [{ name: 'tonight', start: start.toISOString(), end: end.toISOString() }]);
   const connection = await Connection.connect({ address: stack.temporal.address });
-  const queue = new Queue(new Client({ connection, namespace: stack.temporal.namespace }));
+  const queue = new Queue(
+    new Client({ connection, namespace: stack.temporal.namespace, interceptors: { workflow: [askAgain] } }),
+  );
   try {
     await tell(stack, batch, queue);
   } finally {

@@ -15,6 +15,7 @@ import { onTakeOver } from './take-over-count.ts';
 import { SetIntake } from './set-intake.ts';
 import { temporalSetWork } from './set-work.ts';
 import { startWebhook, type RunningWebhook } from './webhook.ts';
+import { askAgain } from '../../workflows/contracts/ask-again.ts';
 
 /** Runs until SIGTERM or SIGINT: hands VM operations to their coordinators, and answers whether new ones may be created. */
 async function runBridge(): Promise<void> {
@@ -101,7 +102,12 @@ async function serveUntil(told: Promise<NodeJS.Signals>, parts: Parts): Promise<
 function connectLazily({ identity }: WorkerSettings): { readonly client: Client; close(): Promise<void> } {
   const { connectionOptions, namespace } = loadClientConnectConfig();
   const connection = Connection.lazy(connectionOptions);
-  const client = new Client({ connection, namespace: namespace ?? 'vmflow', identity });
+  const client = new Client({
+    connection,
+    namespace: namespace ?? 'vmflow',
+    identity,
+    interceptors: { workflow: [askAgain] },
+  });
   return { client, close: () => connection.close() };
 }
 
