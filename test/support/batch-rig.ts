@@ -36,8 +36,6 @@ export interface BatchRigOptions {
   readonly secondTarget?: boolean;
   readonly incus?: IncusSimOptions;
   readonly noWorkers?: boolean;
-  /** Workers keep no workflow in memory: each task is a replay. */
-  readonly noCache?: boolean;
 }
 
 /** Everything a file of batch scenarios needs: a vCenter behind a fault proxy, an Incus server, workers as processes, a client. */
@@ -120,11 +118,7 @@ export class BatchRig {
           namespace: this.temporal.namespace,
           taskQueue: this.taskQueue,
           configPath: this.configPath,
-          env: {
-            VC_PASSWORD: password,
-            VMFLOW_LOG_LEVEL: 'info',
-            ...(this.#options.noCache === true ? { VMFLOW_MAX_CACHED_WORKFLOWS: '0' } : {}),
-          },
+          env: { VC_PASSWORD: password, VMFLOW_LOG_LEVEL: 'info' },
         });
         this.workers.set(kind, worker);
       }),

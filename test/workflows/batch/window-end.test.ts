@@ -71,7 +71,7 @@ async function undone(entry: EntryUnderTest): Promise<MigrationView> {
   return await entry.is('without its window', ({ window }) => window === undefined, { withinMs: minute });
 }
 
-test('batch/S23 the window ends in the final copy: it stops, the source is on, the copy is kept for the next window', async () => {
+test('batch/S23 case/68 the window ends in the final copy: it stops, the source is on, the copy is kept for the next window', async () => {
   const vm = stage.world.add('vm01');
   const { base, entry, before, heal } = await overrun(vm, 'copyDisk', 2 * hour);
   assert.deepEqual([before.entryStatus, before.committed], ['Performing final import tasks', true]);
