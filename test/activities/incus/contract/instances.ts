@@ -269,6 +269,20 @@ export function instanceContract(rig: ContractRig): void {
       assert.match(error.message, /DNS name "web" already used on network/);
     });
 
+    test('moves a bridge to another NIC than the one that had it during the migration', async () => {
+      await rig.target.create(newInstance(1, { nic: managed }));
+      const outside = {
+        ...nic,
+        hwaddr: '00:16:3e:00:00:02',
+        network: 'br-outside',
+        nictype: 'bridged',
+        ipv4_address: '',
+      } as const;
+      await rig.target.configureFinal(finalConfiguration({ nics: [outside, nic] }));
+      const { devices } = (await told()) as unknown as { devices: Record<string, Record<string, string>> };
+      assert.deepEqual([devices['eth0']?.['parent'], devices['eth1']?.['network']], ['br-outside', 'incusbr0']);
+    });
+
     test('of an instance of somebody else is refused', async () => {
       await rig.target.create(newInstance(1, { marks: marks({ attempt: 2 }) }));
       await failure(rig.target.configureFinal(final), 'NOT_OURS');
