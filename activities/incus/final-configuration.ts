@@ -27,6 +27,29 @@ export function finalChange(
     : wanted;
 }
 
+/**
+ * Takes away NICs whose network is to have another NIC in the end; undefined: there are none. A server that gives the instance a name on
+ * the network refuses a second NIC there, and one that the same write takes away still counts.
+ */
+export function withoutNicsInTheWay(
+  current: Instance,
+  final: FinalConfiguration,
+  networks: readonly TargetNetwork[],
+): InstanceChange | undefined {
+  const wanted = devicesOf(current, final, networks);
+  const isInTheWay = ([name, device]: [string, Device]): boolean =>
+    device['type'] === 'nic' &&
+    !isDeepStrictEqual(device, wanted[name]) &&
+    Object.entries(wanted).some(([other, nic]) => other !== name && nic['type'] === 'nic' && isOnSame(nic, device));
+  const devices = Object.entries(current.devices);
+  const kept = devices.filter((entry) => !isInTheWay(entry));
+  return kept.length === devices.length ? undefined : { devices: Object.fromEntries(kept) };
+}
+
+const networkOf = ({ network, parent }: Device): string | undefined => network ?? parent;
+
+const isOnSame = (one: Device, other: Device): boolean => networkOf(one) === networkOf(other);
+
 function configOf({ config }: Instance, final: FinalConfiguration): Record<string, string> {
   return {
     ...Object.fromEntries(Object.entries(config).filter(([key]) => key !== 'migration.stateful')),

@@ -28,7 +28,8 @@ export function createTarget(endpoint: TargetEndpoint, options: TargetOptions): 
   return targetOver(endpoint, undiciTransport(endpoint));
 }
 
-function undiciTransport(endpoint: TargetEndpoint): IncusTransport {
+/** The way to a target; nothing is sent before the first request. */
+export function undiciTransport(endpoint: TargetEndpoint): IncusTransport {
   const origin = new URL(endpoint.url).origin;
   let agent: Promise<Agent> | undefined;
 

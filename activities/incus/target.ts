@@ -5,7 +5,7 @@ import { deleteInstance } from './deletion.ts';
 import { attachedVolumes } from './disk-devices.ts';
 import { openDisk } from './disk.ts';
 import { Facts } from './facts.ts';
-import { finalChange } from './final-configuration.ts';
+import { finalChange, withoutNicsInTheWay } from './final-configuration.ts';
 import { Instances, statusOf, type Place } from './instances.ts';
 import { fenceOf, isReleased, marksOf, ownerOf, released, releaserOf, withFence } from './marks.ts';
 import { Operations } from './operations.ts';
@@ -98,10 +98,14 @@ export function targetOver(endpoint: TargetEndpoint, transport: IncusTransport):
       const call = begin(`configure ${at(final)} as it is to stay`, options);
       await operations.resume(call);
       const networks = await facts.networks(final.project, call);
+      const read = () => instances.readOwned(final, final.marks, call);
       await instances.update(final, call, (current) => finalChange(current, final, networks), {
-        read: () => instances.readOwned(final, final.marks, call),
-        // Firmware, processors and memory of a running VM can't be changed.
-        prepare: () => power.stop(final, call, true),
+        read,
+        prepare: async () => {
+          // Firmware, processors and memory of a running VM can't be changed.
+          await power.stop(final, call, true);
+          await instances.update(final, call, (current) => withoutNicsInTheWay(current, final, networks), { read });
+        },
       });
     },
 

@@ -121,8 +121,8 @@ export const tools = {
     name: 'lxd',
     env: 'VMFLOW_LXD_BIN',
     onPath: 'lxd',
-    // Without the last three it manages no bridge.
-    packages: ['lxd', 'dnsmasq-base', 'iptables', 'nftables'],
+    // Without the others it manages no bridge.
+    packages: ['lxd', 'dnsmasq-base', 'iproute2', 'iptables', 'nftables'],
     needsRoot: true,
   },
 } as const satisfies Record<string, Tool | DebianTool>;

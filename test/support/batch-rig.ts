@@ -84,7 +84,9 @@ export class BatchRig {
     const secondIncus = options.secondTarget === true ? await IncusSim.start({ name: 'tgt2' }) : undefined;
     const dir = await mkdtemp(join(tmpdir(), 'vmflow-batch-'));
     const rig = new BatchRig({ temporal, vcsim, proxy, secondProxy, incus, secondIncus, dir }, options);
-    for (const sim of [incus, secondIncus]) sim?.addNetwork('VM-Network');
+    // With names on the network, no instance with two NICs there could be started.
+    const config = { 'ipv4.address': '10.1.0.1/24', 'dns.mode': 'none' };
+    for (const sim of [incus, secondIncus]) sim?.addNetwork('VM-Network', { config });
     await rig.#writeConfig();
     if (options.noWorkers !== true) await rig.startWorkers();
     return rig;

@@ -87,7 +87,8 @@ export class BatchUnderTest {
 
   /** A VM that may migrate: Linux, one disk with contents, one NIC with an address, change tracking that is proven. */
   async vm(label: string, more: Partial<VcsimVmSpec> & { readonly ips?: readonly string[] } = {}): Promise<SourceVm> {
-    const { ips = ['10.1.0.9'], ...rest } = more;
+    // Its own one: servers refuse an address that another instance on the network has.
+    const { ips = [`10.1.0.${100 + (macs % 150)}`], ...rest } = more;
     const name = `${label}-${this.rig.id}`;
     const mac = `00:50:56:${[16, 8, 0].map((shift) => ((macs >> shift) & 0xff).toString(16).padStart(2, '0')).join(':')}`;
     macs += 1;

@@ -4,12 +4,14 @@ import type { State } from './state.ts';
 
 const statusCodes = { Running: 103, Stopped: 102, Frozen: 110, Error: 112 } as const;
 
-/** Part that a PUT replaces and that the ETag is of. */
+/** Part that a PUT replaces. */
 export function writableOf({ architecture, config, devices, ephemeral, profiles, stateful, description }: Instance) {
   return { architecture, config, devices, ephemeral, profiles, stateful, description };
 }
 
-export const instanceEtag = (instance: Instance): string => etagOf(writableOf(instance));
+/** As with real servers, a change of the description alone leaves it as it is. */
+export const instanceEtag = ({ architecture, config, devices, ephemeral, profiles }: Instance): string =>
+  etagOf({ architecture, config, devices, ephemeral, profiles });
 
 /** As it is read. */
 export function viewOfInstance(state: State, instance: Instance) {

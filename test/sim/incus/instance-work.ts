@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import { volumeBytes, type Config, type Devices, type Instance, type Volume } from './model.ts';
+import { checkAddedNics } from './nic-conflicts.ts';
 import type { Work } from './operations.ts';
 import { urlOf } from './routes.ts';
 import type { Server } from './server.ts';
@@ -106,7 +107,8 @@ export function replacement(server: Server, instance: Instance, wanted: z.infer<
     description: 'Updating instance',
     resources: resourcesOf(project, name),
     start() {
-      const { config } = checked(server, project, wanted);
+      const { config, devices } = checked(server, project, wanted);
+      checkAddedNics(server.state, instance, devices);
       checkLiveChange(instance, config);
       occupy(instance, 'update');
     },

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { occupy, release, resourcesOf } from './instance-work.ts';
 import type { Instance } from './model.ts';
+import { checkStartedNics } from './nic-conflicts.ts';
 import type { Work } from './operations.ts';
 import type { Server } from './server.ts';
 import type { statePut } from './validate.ts';
@@ -31,6 +32,7 @@ function check({ state }: Server, instance: Instance, { action, force }: Order):
   const { status } = instance;
   if (action === 'start') {
     if (status !== 'Stopped') throw new Error('The instance is already running');
+    checkStartedNics(state, instance);
     const written = state.disksOf(instance).find(({ writer }) => writer);
     if (written !== undefined) throw new Error(`Failed to get "write" lock on volume ${written.name}`);
   } else if (action === 'unfreeze') {

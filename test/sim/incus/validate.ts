@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Refusal } from './answers.ts';
 import type { Config, Devices, Instance } from './model.ts';
+import { addressProblem } from './nic-conflicts.ts';
 import type { State } from './state.ts';
 
 /** Fields of a wrong type are refused at once; unknown ones are ignored. */
@@ -121,8 +122,11 @@ function checkNic(state: State, project: string, device: Config, fail: (why: str
   if (clash !== undefined) fail(`Cannot use "${clash}" property in conjunction with "network" property`);
   const hasSubnet =
     ['bridge', 'ovn'].includes(network.type) && !['', 'none'].includes(network.config['ipv4.address'] ?? '');
-  if ('ipv4.address' in device && !hasSubnet)
-    fail('Cannot specify "ipv4.address" when DHCP is disabled on the network');
+  const address = device['ipv4.address'];
+  if (address === undefined) return;
+  if (!hasSubnet) return fail('Cannot specify "ipv4.address" when DHCP is disabled on the network');
+  const problem = addressProblem(network.config['ipv4.address'] ?? '', address);
+  if (problem !== undefined) fail(problem);
 }
 
 function checkDisk(state: State, project: string, device: Config, fail: (why: string) => never): void {

@@ -20,7 +20,8 @@ function viewOf(state: State, volume: Volume) {
   };
 }
 
-const etag = ({ description, config }: Volume): string => etagOf({ description, config });
+/** As with real servers, a change of the description alone leaves it as it is. */
+const etag = ({ name, type, config }: Volume): string => etagOf({ name, type, config });
 
 const volumeOf = ({ server, params, project }: Request): Volume =>
   server.state.volume(params['pool'] ?? '', project, 'custom', params['name'] ?? '');
