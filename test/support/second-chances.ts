@@ -20,9 +20,11 @@ export const mostSecondChances = 6;
 /** Tests with random runs, besides those whose name says so: that one of them fails once is what they are for. */
 const randomRuns: readonly string[] = [
   'test/activities/incus/disk.test.ts',
+  'test/activities/incus/nbd-qemu.test.ts',
   'test/activities/vsphere/source-disks.test.ts',
   'test/unit/activities/incus/final-configuration.test.ts',
   'test/unit/activities/incus/marks.test.ts',
+  'test/unit/activities/incus/nbd-blocks.test.ts',
   'test/unit/activities/incus/sizes.test.ts',
   'test/unit/activities/placement/expression-limits.test.ts',
   'test/unit/activities/vsphere/byte-reader.test.ts',

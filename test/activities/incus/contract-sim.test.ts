@@ -1,4 +1,5 @@
 import { describe } from 'node:test';
+import { endingContract } from './contract/endings.ts';
 import { instanceContract } from './contract/instances.ts';
 import { protocolContract } from './contract/protocol.ts';
 import { useServer } from './contract/rig.ts';
@@ -10,4 +11,5 @@ describe('the simulator, as any Incus server', () => {
   protocolContract(rig);
   volumeContract(rig);
   instanceContract(rig);
+  endingContract(rig);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { finalChange } from '../../../../activities/incus/final-configuration.ts';
+import { finalChange, withoutNicsInTheWay } from '../../../../activities/incus/final-configuration.ts';
 import type { Instance } from '../../../../activities/incus/instances.ts';
 import { ownerOf } from '../../../../activities/incus/marks.ts';
 import type { FinalConfiguration } from '../../../../activities/incus/port.ts';
@@ -86,6 +86,24 @@ test('disks, marks and what the server keeps for itself stay; NICs are those tha
       assert.equal(config['migration.stateful'], wanted.tpm ? 'false' : undefined);
       assert.ok(!(config['security.csm'] === 'true' && config['security.secureboot'] === 'true'));
       assert.equal(config['limits.cpu'], String(wanted.cpus));
+    }),
+    seeds,
+  );
+});
+
+test('what is added never meets a NIC of another name on the same network that is still there and is not to stay', () => {
+  const networkOf = (nic: Readonly<Record<string, string>>): string | undefined => nic['network'] ?? nic['parent'];
+  fc.assert(
+    fc.property(current, final, (instance, wanted) => {
+      const first = withoutNicsInTheWay(instance, wanted, networks);
+      const between = { ...instance, ...first } as Instance;
+      const after = { ...between, ...finalChange(between, wanted, networks) } as Instance;
+      for (const [name, nic] of Object.entries(after.devices).filter(([, { type }]) => type === 'nic'))
+        for (const [other, old] of Object.entries(between.devices).filter(([, { type }]) => type === 'nic'))
+          if (other !== name && networkOf(old) === networkOf(nic)) assert.deepEqual(after.devices[other], old);
+      // Nothing else is touched.
+      const gone = Object.keys(instance.devices).filter((name) => between.devices[name] === undefined);
+      assert.ok(gone.every((name) => instance.devices[name]?.['type'] === 'nic'));
     }),
     seeds,
   );
