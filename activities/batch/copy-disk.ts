@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { z } from 'zod';
 import type { CopyTransferActivities } from '../../workflows/contracts/batch-activities.ts';
-import { eta, withSample, type EtaSample } from '../../workflows/domain/batch/eta.ts';
+import { eta, etaTimes, withSample, type EtaSample } from '../../workflows/domain/batch/eta.ts';
 import { OperationError } from '../failures.ts';
 import { lastBeat, raiseFence, whileBeating, type Fence } from '../heartbeat.ts';
 import type { Target } from '../incus/port.ts';
@@ -156,7 +156,7 @@ class Report {
       ...this.progress,
       bytesTotal: this.#total,
       ...this.#pace(),
-      ...(done === undefined ? {} : { eta: shown(done) }),
+      ...(done === undefined ? {} : { eta: etaTimes(done) }),
     };
   }
 
@@ -165,12 +165,4 @@ class Report {
     if (first === undefined || last === undefined || last.at <= first.at) return {};
     return { bytesPerSecond: Math.round(((last.done - first.done) * 1_000) / (last.at - first.at)) };
   }
-}
-
-function shown({ earliest, latest }: { earliest?: number; latest?: number }): object {
-  const iso = (time: number): string => new Date(time).toISOString();
-  return {
-    ...(earliest === undefined ? {} : { earliest: iso(earliest) }),
-    ...(latest === undefined ? {} : { latest: iso(latest) }),
-  };
 }

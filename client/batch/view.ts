@@ -3,15 +3,21 @@ import { batchId, shardId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import { searchKeys } from '../../workflows/contracts/attributes.ts';
 import type { BatchSpec } from '../../workflows/domain/batch/records.ts';
+import { eta, etaTimes, type EtaTimes } from '../../workflows/domain/batch/eta.ts';
 import { windowState } from '../../workflows/domain/batch/windows.ts';
 import { naturally } from '../output/names.ts';
 import type { ExecutionView } from '../gateway.ts';
-import { omit } from '../objects.ts';
+import { defined, omit } from '../objects.ts';
 import type { Session } from '../session.ts';
 import { ask, askStatus } from '../status-query.ts';
 
+/** What the workflow says, as of now. */
+type BatchStatusNow = Omit<BatchView, 'pace'> & { readonly eta?: EtaTimes };
+
 /** What `batch get` prints. */
-export interface BatchDocument extends Partial<Omit<BatchView, 'kind' | 'batch' | 'batchStatus' | 'status' | 'id'>> {
+export interface BatchDocument extends Partial<
+  Omit<BatchStatusNow, 'kind' | 'batch' | 'batchStatus' | 'status' | 'id'>
+> {
   readonly id: string;
   readonly runId: string;
   readonly name: string;
@@ -28,20 +34,21 @@ export interface BatchDocument extends Partial<Omit<BatchView, 'kind' | 'batch' 
 export async function loadBatch(session: Session, execution: ExecutionView): Promise<BatchDocument> {
   const { workflowId, runId } = execution;
   const status = await askStatus<BatchView>(session, { workflowId });
-  return mergeBatch(execution, withWindowsNow(session, status), await session.link(workflowId, runId));
+  return mergeBatch(execution, status && asNow(session, status), await session.link(workflowId, runId));
 }
 
-/** A batch that nothing happens to knows an earlier time. */
-function withWindowsNow({ runtime }: Session, status: BatchView | undefined): BatchView | undefined {
-  if (status === undefined) return undefined;
+/** A batch that nothing happens to knows an earlier time: what depends on it is told by that of the client. */
+function asNow({ runtime }: Session, { pace, ...status }: BatchView): BatchStatusNow {
   const now = runtime.now().getTime();
-  return { ...status, windows: status.windows.map((window) => ({ ...window, state: windowState(window, now) })) };
+  const windows = status.windows.map((window) => ({ ...window, state: windowState(window, now) }));
+  const found = pace === undefined ? undefined : eta({ ...pace, now, windows });
+  return { ...status, windows, ...defined({ eta: found === undefined ? undefined : etaTimes(found) }) };
 }
 
 /** Pure: what the workflow says, else what the server recorded. */
 export function mergeBatch(
   { workflowId, runId, attributes }: ExecutionView,
-  status: BatchView | undefined,
+  status: BatchStatusNow | undefined,
   link: string,
 ): BatchDocument {
   const recorded = {

@@ -1,5 +1,6 @@
-import type { BatchView, MigrationView, Timeline } from '../../workflows/contracts/batch.ts';
+import type { MigrationView, Timeline } from '../../workflows/contracts/batch.ts';
 import { copyPassId } from '../../workflows/contracts/ids.ts';
+import type { EtaTimes } from '../../workflows/domain/batch/eta.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import { describeIfThere } from '../execution/wait.ts';
 import type { ExecutionView } from '../gateway.ts';
@@ -17,7 +18,7 @@ export interface CopyView {
   readonly bytesTotal?: number;
   readonly bytesPerSecond?: number;
   /** When this disk is done if it goes on like this. */
-  readonly eta?: BatchView['eta'];
+  readonly eta?: EtaTimes;
   /** Why the attempt before ended. */
   readonly lastFailure?: string;
   readonly reportedAt?: string;

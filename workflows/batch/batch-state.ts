@@ -1,6 +1,7 @@
 import { setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { BatchState, BatchView, MemberPhase, PhaseCounts, ShardNews, ShardState } from '../contracts/batch.ts';
 import { constraintViews, windowViews, type Commits } from '../domain/batch/commits.ts';
+import { withSample } from '../domain/batch/eta.ts';
 import type { BatchSpec, BatchStatus } from '../domain/batch/records.ts';
 import { Publisher } from '../shared/attributes.ts';
 import { defined } from '../shared/defined.ts';
@@ -36,6 +37,7 @@ export class BatchRecord {
   become(status: BatchStatus, statusMessage: string): void {
     const since = status === this.#state.status ? this.#state.since : now();
     this.change({ status, statusMessage, since });
+    this.#sample(true);
     this.show();
   }
 
@@ -43,7 +45,21 @@ export class BatchRecord {
     const shards = this.#state.shards.map((old, at): ShardState =>
       at === shard ? { members, counts, ...defined('trouble', trouble) } : old,
     );
+    const before = this.#finished;
     this.change({ shards });
+    if (this.#finished !== before) this.#sample(false);
+  }
+
+  get #finished(): number {
+    return this.counts.finished ?? 0;
+  }
+
+  /** Time in which it doesn't run says nothing about its pace. */
+  #sample(anew: boolean): void {
+    const { status, samples } = this.#state;
+    if (status !== 'Running') this.change({ samples: [] });
+    else if (samples === undefined || samples.length === 0 || !anew)
+      this.change({ samples: withSample(samples ?? [], { at: Date.now(), done: this.#finished }) });
   }
 
   get counts(): PhaseCounts {
@@ -70,7 +86,7 @@ export class BatchRecord {
   view(): BatchView {
     const { status, statusMessage, since, startDate, revision, shards, spec } = this.#state;
     const { counts } = this;
-    const done = counts.finished ?? 0;
+    const done = this.#finished;
     const needing = (counts.conflict ?? 0) + (counts.error ?? 0);
     return {
       kind: 'batch',
@@ -96,6 +112,7 @@ export class BatchRecord {
       ...defined('startDate', startDate),
       shards: shards.length,
       ready: this.commits.requests.length,
+      pace: { samples: this.#state.samples ?? [], total: this.entries - needing - (counts.canceled ?? 0) },
     };
   }
 

@@ -11,6 +11,7 @@ import type {
   MigrationWindow,
   Placement,
 } from '../domain/batch/records.ts';
+import type { EtaSample } from '../domain/batch/eta.ts';
 import type { Slots, SlotWish } from '../domain/batch/slots.ts';
 import type { OperationStatus } from './status.ts';
 
@@ -115,7 +116,8 @@ export interface BatchView extends OperationStatus {
   /** Ready to be committed, and why not yet. */
   readonly ready: number;
   /** When all will be done, from measured rates; absent: not enough was seen yet. Without `latest`: no end in sight. */
-  readonly eta?: { readonly earliest?: string; readonly latest?: string };
+  /** From which it can be told when all will be done that goes on by itself. */
+  readonly pace?: { readonly samples: readonly EtaSample[]; readonly total: number };
 }
 
 /** Answer of the query `spec` of a batch. */
@@ -139,8 +141,9 @@ export interface BatchState {
   readonly since: string;
   readonly startDate?: string;
   readonly shards: readonly ShardState[];
-
   readonly commits: Commits;
+  /** How many were finished when, while it runs. */
+  readonly samples?: readonly EtaSample[];
 }
 
 export interface ShardState {

@@ -36,16 +36,19 @@ describe('batch list', () => {
         batchExecution({ workflowId: `batch/${name}`, attributes: { OpKind: 'batch', OpBatch: name } }),
       ),
     );
-    const eta = { earliest: '2026-03-01T14:20:00.000Z', latest: '2026-03-01T15:20:00.000Z' };
-    gateway.statusOf['batch/b-9'] = batchView({ batch: 'b-9', windows: batchView().windows.slice(1), eta });
-    gateway.statusOf['batch/b-10'] = batchView({ batch: 'b-10', windows: [], eta: { earliest: eta.earliest } });
+    const [from, to] = ['2026-03-01T12:20:00.000Z', '2026-03-01T14:10:00.000Z'];
+    const half = { at: Date.parse('2026-03-01T13:20:00.000Z'), done: 10 };
+    const pace = { samples: [{ at: Date.parse(from), done: 0 }, half], total: 20 };
+    const window = { name: 'fri', start: from, end: to, capacity: 0, held: 0, state: 'open' } as const;
+    gateway.statusOf['batch/b-9'] = batchView({ batch: 'b-9', windows: [window], pace });
+    gateway.statusOf['batch/b-10'] = batchView({ batch: 'b-10', windows: [], pace });
     const { stdout } = await runCli(['batch', 'list', '--columns', 'NAME,NEXT-WINDOW,ETA'], { gateway });
     assert.equal(
       stdout,
       [
-        'NAME  NEXT-WINDOW         ETA',
-        'b-9   sun in 23 h 40 min  in 1 h to in 2 h',
-        'b-10  -                   in 1 h or later',
+        'NAME  NEXT-WINDOW  ETA',
+        'b-9   fri (open)   in 40 min or later',
+        'b-10  -            in 40 min to in 2 h',
         '',
       ].join('\n'),
     );

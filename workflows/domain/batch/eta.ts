@@ -61,6 +61,20 @@ export function eta({ samples, total, now, windows = [] }: EtaQuestion): Eta | u
   return { ...(earliest === undefined ? {} : { earliest }), ...(latest === undefined ? {} : { latest }) };
 }
 
+/** The same in ISO 8601. */
+export interface EtaTimes {
+  readonly earliest?: string;
+  readonly latest?: string;
+}
+
+export function etaTimes({ earliest, latest }: Eta): EtaTimes {
+  const iso = (time: number): string => new Date(time).toISOString();
+  return {
+    ...(earliest === undefined ? {} : { earliest: iso(earliest) }),
+    ...(latest === undefined ? {} : { latest: iso(latest) }),
+  };
+}
+
 /** How much of a time lies in the windows. */
 function workedMs(windows: readonly MigrationWindow[], from: number, to: number): number {
   if (windows.length === 0) return to - from;
