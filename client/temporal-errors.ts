@@ -9,6 +9,7 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
   isGrpcServiceError,
 } from '@temporalio/client';
+import { isAskAgain } from '../workflows/contracts/ask-again.ts';
 import { failureDetails, whyOf } from './causes.ts';
 import { CliError, toCliError } from './errors.ts';
 import { exitOfFailureType } from './exit-codes.ts';
@@ -30,6 +31,7 @@ export interface ErrorContext {
 /** Everything the SDK throws, as one of the messages a person can act on. */
 export function fromTemporal(error: unknown, context: ErrorContext): CliError {
   if (error instanceof CliError) return error;
+  if (isAskAgain(error)) return notAcknowledged(context, error);
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return notAcknowledged(context, error);
   const failure = applicationFailure(error);
   if (failure !== undefined) return fromFailure(failure, context.attempt);

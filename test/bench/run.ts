@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { swapGap } from './b7-gap.ts';
 import { latency } from './b2-latency.ts';
+import { diskCopy } from './b10-copy.ts';
 import { batchAdmission } from './b4-batch.ts';
 import { waitingForCluster } from './b8-waiting.ts';
 import { upload } from './b7-upload.ts';
@@ -9,6 +10,7 @@ import { environment, type Outcome } from './measure.ts';
 /** `npm run bench -- <name>|all [--full]`: each benchmark with its peer in the same run. */
 const benchmarks: Readonly<Record<string, (options: { full: boolean }) => Promise<Outcome>>> = {
   b2: latency,
+  b10: diskCopy,
   b4: batchAdmission,
   'b7-upload': upload,
   'b7-gap': swapGap,

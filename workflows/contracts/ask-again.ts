@@ -3,6 +3,11 @@ export const askAgainMessage = 'its worker is just taking it up: ask again';
 
 const mostAsked = 5;
 
+/** Also of a workflow that was terminated before it could do what it had been told: there nobody can tell, however often asked. */
+export function isAskAgain(error: unknown): boolean {
+  return error instanceof Error && error.message.includes(askAgainMessage);
+}
+
 /** Interceptor of clients: such a query is made once more, and then goes with the workflow task that it came before. */
 export const askAgain = {
   async query<Input, Answer>(input: Input, next: (input: Input) => Promise<Answer>): Promise<Answer> {
@@ -10,8 +15,7 @@ export const askAgain = {
       try {
         return await next(input);
       } catch (error) {
-        const isEarly = error instanceof Error && error.message.includes(askAgainMessage);
-        if (!isEarly || asked === mostAsked) throw error;
+        if (!isAskAgain(error) || asked === mostAsked) throw error;
       }
     }
   },

@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
+import { isAskAgain } from '../../../workflows/contracts/ask-again.ts';
 import { connectTemporal, type TemporalUnderTest } from '../../support/shared-temporal.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -60,4 +61,17 @@ test('a client that does not ask again hears why', async () => {
   await startWorker(taskQueue);
   await refused;
   assert.equal(await handle.result(), 'in time');
+});
+
+test('a workflow that was terminated before it could do what it was told has no answer', async () => {
+  const taskQueue = `early-${randomUUID()}`;
+  const { client } = temporal;
+  const first = await startWorker(taskQueue);
+  const handle = await client.workflow.start('byTheClock', { taskQueue, workflowId: taskQueue });
+  await waitFor('its timer', async () => (await handle.describe()).historyLength >= 5);
+  first.kill('SIGKILL');
+  await waitFor('the timer to fire', async () => (await handle.describe()).historyLength >= 7);
+  await handle.terminate();
+  await startWorker(taskQueue);
+  await assert.rejects(handle.query<string>('state'), (error) => isAskAgain(error));
 });
