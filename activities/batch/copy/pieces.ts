@@ -16,7 +16,7 @@ export const pieceBytes = 4 * 1024 * 1024;
 
 /**
  * What was read of these areas from `from` on, and the holes between: an area reads as zeros where its reader has left something
- * out. All ascending.
+ * out. All ascending; what is read lies in one area.
  */
 export async function* withHoles(
   areas: readonly Extent[],
@@ -36,7 +36,8 @@ export async function* withHoles(
   for await (const { start, data } of read) {
     yield* holesUpTo(start);
     yield isZero(data) ? { start, length: data.length } : { start, length: data.length, data };
-    for (const area of left) area.at = Math.max(area.at, Math.min(start + data.length, area.end));
+    const [area] = left;
+    if (area !== undefined) area.at = Math.max(area.at, Math.min(start + data.length, area.end));
   }
   yield* holesUpTo(Number.POSITIVE_INFINITY);
 }
