@@ -122,16 +122,16 @@ describe('far sides that are out of reach for a while', () => {
 
   test('a target with its final configuration that is out of reach is stopped before the source is on', async () => {
     const vm = await oneVm('running');
-    const release = holdTarget(vm, 'configure', { skip: 3 });
+    const start = holdTarget(vm, 'power', { at: 'answer' });
     await run(vm.batch);
-    await release.arrived();
-    assert.equal(vm.target?.status, 'Running');
+    await start.arrived();
+    await waitFor('the target to run', () => vm.target?.status === 'Running');
     await rig.incus.down();
     const canceled = vm.update(messages.cancel);
     await vm.becomes('Canceled', cleanUpPending);
     await isHeldUp(vm);
     assert.equal(await vm.power(), 'poweredOff');
-    release.release();
+    start.release();
     await rig.incus.up();
     await canceled;
     await isCleanedUp(vm);

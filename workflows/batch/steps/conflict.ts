@@ -8,7 +8,6 @@ export async function conflict(run: EntryRun, finding: Finding<ConflictCode>, mo
   await run.slots.release();
   state.event('queue-entry-conflicted', { code: finding.code, moment });
   state.enter('Conflict', inWords(finding), { conflict: { ...finding, moment, since: now() } });
-  await run.news.send();
 }
 
 /** As messages begin: with the code that people look for. */

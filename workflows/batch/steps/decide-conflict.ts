@@ -9,9 +9,12 @@ export async function decideConflict(run: EntryRun, desk: ConflictDesk): Promise
   const { state } = run;
   const conflict = state.conflict();
   if (conflict === undefined) throw new Error('an entry in Conflict has a conflict');
-  await run.news.send();
   const isHeld = state.isCommitted && run.settings.windowEndInConflict === 'hold';
-  const resolution = await desk.decision(conflict, isHeld ? reminderMs : undefined, 'remind that the source is off');
+  // Whoever hears of it may decide it.
+  const [resolution] = await Promise.all([
+    desk.decision(conflict, isHeld ? reminderMs : undefined, 'remind that the source is off'),
+    run.news.send(),
+  ]);
   if (resolution === undefined) {
     state.warn('source-off', `${state.name} is in Conflict and its source is off`);
     return undefined;
