@@ -22,6 +22,7 @@ const randomRuns: readonly string[] = [
   'test/activities/incus/disk.test.ts',
   'test/activities/incus/nbd-qemu.test.ts',
   'test/activities/vsphere/source-disks.test.ts',
+  'test/unit/activities/batch/disk-copy.test.ts',
   'test/unit/activities/incus/final-configuration.test.ts',
   'test/unit/activities/incus/marks.test.ts',
   'test/unit/activities/incus/nbd-blocks.test.ts',

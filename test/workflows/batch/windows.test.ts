@@ -49,8 +49,8 @@ test('after its lockout nobody begins in a window, and what is ready then waits 
   await batch.entry(early).reaches('Finished');
   await advanceTo(base, 31 * minute);
   delete late.blocked;
-  const { message } = await batch.entry(late).reaches('Idle', 'final');
-  assert.match(message, /w2/);
+  await batch.entry(late).reaches('Idle', 'final');
+  await batch.entry(late).is('told of its window', ({ message }) => /w2/.test(message));
   await advanceTo(base, 4 * hour - second);
   assert.equal(late.power, 'on');
   await batch.entry(late).reaches('Finished');

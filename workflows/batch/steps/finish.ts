@@ -1,4 +1,4 @@
-import { CancellationScope, isCancellation } from '@temporalio/workflow';
+import { CancellationScope, CancelledFailure, isCancellation } from '@temporalio/workflow';
 import { knownFailure } from '../../shared/failures.ts';
 import { budgets } from '../budgets.ts';
 import type { EntryRun } from '../entry-run.ts';
@@ -37,6 +37,8 @@ export async function finish(run: EntryRun): Promise<void> {
 /** The target is as it is to be. */
 export async function complete(run: EntryRun): Promise<void> {
   const { state } = run;
+  // The call before may have been carried out in spite of the order: nothing is handed over yet.
+  if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('ordered before the hand-over');
   state.change({ target: { ...state.entry.target, released: true } });
   await handOver(run);
   state.event('migration-finished', { target: state.entry.placement?.target_name });
