@@ -30,7 +30,7 @@ import {
   type ErrorContext,
 } from './temporal-errors.ts';
 import { describedExecution, executionView } from './temporal-views.ts';
-import { askAgain } from '../workflows/contracts/ask-again.ts';
+import { clientInterceptors } from '../workflows/contracts/ask-again.ts';
 
 /** Milliseconds for any call that only the server answers. Without a deadline a client can wait for ever. */
 const rpcDeadlineMs = 10_000;
@@ -74,7 +74,7 @@ class TemporalGateway extends TemporalAdmin implements Gateway {
     this.#client = new Client({
       connection,
       namespace: settings.namespace.value,
-      interceptors: { workflow: [askAgain] },
+      interceptors: clientInterceptors,
     });
     this.#schedules = new TemporalSchedules(connection, settings.namespace.value);
   }

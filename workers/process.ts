@@ -29,7 +29,7 @@ import { ConnectionLiveness } from './liveness.ts';
 import { createLog } from './log.ts';
 import { readSettings, type WorkerKind, type WorkerSettings } from './settings.ts';
 import { temporalLogger } from './temporal-logger.ts';
-import { askAgain } from '../workflows/contracts/ask-again.ts';
+import { clientInterceptors } from '../workflows/contracts/ask-again.ts';
 
 const sdkVersion = '1.24.0';
 
@@ -69,7 +69,7 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
     ...(cluster === undefined ? {} : { cluster }),
     registries,
     targets,
-    temporal: new Client({ connection, namespace: namespace ?? 'vmflow', interceptors: { workflow: [askAgain] } }),
+    temporal: new Client({ connection, namespace: namespace ?? 'vmflow', interceptors: clientInterceptors }),
     liveness,
     identity: { buildId: settings.buildId, sdk: sdkVersion },
     log: { warn: (message, facts) => log.warn(facts ?? {}, message) },

@@ -3,6 +3,7 @@ import type { CopyTransferActivities, DiskComparison } from '../../workflows/con
 import { toOperationError } from '../failures.ts';
 import { raiseFence, whileBeating } from '../heartbeat.ts';
 import { toVSphereOperationError } from '../vsphere/operation-error.ts';
+import type { Source } from '../vsphere/source-port.ts';
 import type { BatchDeps } from './deps.ts';
 import type { DiskWriter, Extent } from './disk-port.ts';
 
@@ -26,9 +27,9 @@ export function createVerifyDisk(deps: BatchDeps): CopyTransferActivities['verif
       return await whileBeating(
         () => ({ phase: 'verifying', ...progress }),
         async () => {
-          const blocks = blocksOf(disk.capacity, await copiedAreas(deps, input, fence.signal));
-          progress.bytesTotal = blocks.reduce((sum, { length }) => sum + length, 0);
           const [source, target] = [await deps.source(scope.source), await deps.target(scope.target)];
+          const blocks = blocksOf(disk.capacity, await copiedAreas(source, input, fence.signal));
+          progress.bytesTotal = blocks.reduce((sum, { length }) => sum + length, 0);
           const copy = await target.openDisk(scope.project, scope.name, disk.index, {
             signal: fence.signal,
             writable: false,
@@ -48,10 +49,9 @@ export function createVerifyDisk(deps: BatchDeps): CopyTransferActivities['verif
   };
 }
 
-async function copiedAreas(deps: BatchDeps, input: VerifyInput, signal: AbortSignal): Promise<readonly Extent[]> {
+async function copiedAreas(source: Source, input: VerifyInput, signal: AbortSignal): Promise<readonly Extent[]> {
   const { scope, disk, snapshot, since } = input;
   if (since === '') return [];
-  const source = await deps.source(scope.source);
   return (await source.changedAreas(scope.vm, snapshot, disk, since, { signal })) ?? [];
 }
 

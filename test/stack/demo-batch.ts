@@ -6,7 +6,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { mustSucceed, say } from './demo-cli.ts';
 import { sampleBatch, type SampleBatch, type SampleVm } from './sample-batch.ts';
 import type { Stack } from './stack.ts';
-import { askAgain } from '../../workflows/contracts/ask-again.ts';
+import { clientInterceptors } from '../../workflows/contracts/ask-again.ts';
 
 /** The window is reached while the disks are copied for the first time. */
 const untilWindowMs = 30_000;
@@ -19,7 +19,7 @@ export async function batchStory(stack: Stack): Promise<void> {
   const batch = await sampleBatch(stack, [{ name: 'tonight', start: start.toISOString(), end: end.toISOString() }]);
   const connection = await Connection.connect({ address: stack.temporal.address });
   const queue = new Queue(
-    new Client({ connection, namespace: stack.temporal.namespace, interceptors: { workflow: [askAgain] } }),
+    new Client({ connection, namespace: stack.temporal.namespace, interceptors: clientInterceptors }),
   );
   try {
     await tell(stack, batch, queue);

@@ -7,7 +7,7 @@ import type { BatchLife } from './batch-chaos.ts';
 import { about, targetCall, type TargetCall } from './batch-holds.ts';
 import { powerChanges, snapshotsOf } from './batch-invariants.ts';
 import type { SourceVm } from './batch-scenario.ts';
-import { oneOf } from './random.ts';
+import { oneByWeight, oneOf } from './random.ts';
 
 const mib = 1024 * 1024;
 
@@ -32,11 +32,8 @@ const deeds: readonly { readonly often: number; readonly deed: Deed }[] = [
   { often: 1, deed: sourceAway },
 ];
 
-const sum = deeds.reduce((total, { often }) => total + often, 0);
-
 export function someDeed(random: () => number): Deed {
-  let left = random() * sum;
-  return deeds.find(({ often }) => (left -= often) < 0)?.deed ?? write;
+  return oneByWeight(deeds, random).deed;
 }
 
 const effects: readonly Fault['effect'][] = [

@@ -15,3 +15,11 @@ export function oneOf<T>(items: readonly T[], random: () => number): T {
   if (item === undefined) throw new Error('there is nothing to choose from');
   return item;
 }
+
+/** One of them, by a random number: the more often, the more likely. */
+export function oneByWeight<T extends { readonly often: number }>(items: readonly T[], random: () => number): T {
+  let left = random() * items.reduce((total, { often }) => total + often, 0);
+  const item = items.find(({ often }) => (left -= often) < 0) ?? items[0];
+  if (item === undefined) throw new Error('there is nothing to choose from');
+  return item;
+}

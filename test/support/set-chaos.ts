@@ -3,7 +3,7 @@ import { resources } from '../../activities/kubernetes/resources.ts';
 import type { FaultName } from '../sim/node-agent/fault-names.ts';
 import { steps } from '../sim/node-agent/steps.ts';
 import type { RuleHandle } from '../sim/proxy-rules.ts';
-import { oneOf } from './random.ts';
+import { oneByWeight, oneOf } from './random.ts';
 import type { SetUnderTest } from './set-scenario.ts';
 
 /** Agent faults that end by themselves after a few times; what needs a person afterwards is not among them. */
@@ -50,12 +50,9 @@ const deeds: readonly { readonly often: number; readonly deed: Deed }[] = [
 
 /** Random deeds, the same ones for the same random numbers. Each is done whatever the set is at. */
 export async function makeAMess(set: SetUnderTest, count: number, random: () => number): Promise<void> {
-  const sum = deeds.reduce((total, { often }) => total + often, 0);
   for (let done = 0; done < count; done++) {
     await sleep(100 + random() * 900);
-    let left = random() * sum;
-    const chosen = deeds.find(({ often }) => (left -= often) < 0) ?? deeds[0];
-    await chosen?.deed(set, random);
+    await oneByWeight(deeds, random).deed(set, random);
   }
 }
 

@@ -1,6 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import { namespace, startTemporal, type TemporalServer } from '../stack/temporal.ts';
-import { askAgain } from '../../workflows/contracts/ask-again.ts';
+import { clientInterceptors } from '../../workflows/contracts/ask-again.ts';
 
 export interface TemporalUnderTest {
   readonly address: string;
@@ -34,7 +34,7 @@ export async function connectTemporal(
   return {
     address,
     namespace,
-    client: new Client({ connection, namespace, interceptors: { workflow: [askAgain] } }),
+    client: new Client({ connection, namespace, interceptors: clientInterceptors }),
     ...(server === undefined ? {} : { server }),
     async stop() {
       await connection.close();

@@ -15,7 +15,7 @@ import { onTakeOver } from './take-over-count.ts';
 import { SetIntake } from './set-intake.ts';
 import { temporalSetWork } from './set-work.ts';
 import { startWebhook, type RunningWebhook } from './webhook.ts';
-import { askAgain } from '../../workflows/contracts/ask-again.ts';
+import { clientInterceptors } from '../../workflows/contracts/ask-again.ts';
 
 /** Runs until SIGTERM or SIGINT: hands VM operations to their coordinators, and answers whether new ones may be created. */
 async function runBridge(): Promise<void> {
@@ -106,7 +106,7 @@ function connectLazily({ identity }: WorkerSettings): { readonly client: Client;
     connection,
     namespace: namespace ?? 'vmflow',
     identity,
-    interceptors: { workflow: [askAgain] },
+    interceptors: clientInterceptors,
   });
   return { client, close: () => connection.close() };
 }

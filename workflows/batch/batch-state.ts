@@ -1,7 +1,7 @@
 import { setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { BatchState, BatchView, MemberPhase, PhaseCounts, ShardNews, ShardState } from '../contracts/batch.ts';
 import { constraintViews, windowViews, type Commits } from '../domain/batch/commits.ts';
-import { withSample } from '../domain/batch/eta.ts';
+import { withSample, type EtaSample } from '../domain/batch/eta.ts';
 import type { BatchSpec, BatchStatus } from '../domain/batch/records.ts';
 import { Publisher } from '../shared/attributes.ts';
 import { defined } from '../shared/defined.ts';
@@ -35,9 +35,8 @@ export class BatchRecord {
   }
 
   become(status: BatchStatus, statusMessage: string): void {
-    const since = status === this.#state.status ? this.#state.since : now();
-    this.change({ status, statusMessage, since });
-    this.#sample(true);
+    if (status === this.#state.status) this.change({ statusMessage });
+    else this.change({ status, statusMessage, since: now(), samples: status === 'Running' ? this.#sampled([]) : [] });
     this.show();
   }
 
@@ -47,19 +46,17 @@ export class BatchRecord {
     );
     const before = this.#finished;
     this.change({ shards });
-    if (this.#finished !== before) this.#sample(false);
+    const { status, samples = [] } = this.#state;
+    if (status === 'Running' && this.#finished !== before) this.change({ samples: this.#sampled(samples) });
   }
 
   get #finished(): number {
     return this.counts.finished ?? 0;
   }
 
-  /** Time in which it doesn't run says nothing about its pace. */
-  #sample(anew: boolean): void {
-    const { status, samples } = this.#state;
-    if (status !== 'Running') this.change({ samples: [] });
-    else if (samples === undefined || samples.length === 0 || !anew)
-      this.change({ samples: withSample(samples ?? [], { at: Date.now(), done: this.#finished }) });
+  /** They begin anew whenever it does: time in which it doesn't run says nothing about its pace. */
+  #sampled(samples: readonly EtaSample[]): readonly EtaSample[] {
+    return withSample(samples, { at: Date.now(), done: this.#finished });
   }
 
   get counts(): PhaseCounts {

@@ -8,8 +8,8 @@ export function isAskAgain(error: unknown): boolean {
   return error instanceof Error && error.message.includes(askAgainMessage);
 }
 
-/** Interceptor of clients: such a query is made once more, and then goes with the workflow task that it came before. */
-export const askAgain = {
+/** Such a query is made once more, and then goes with the workflow task that it came before. */
+const askAgain = {
   async query<Input, Answer>(input: Input, next: (input: Input) => Promise<Answer>): Promise<Answer> {
     for (let asked = 1; ; asked += 1) {
       try {
@@ -20,3 +20,6 @@ export const askAgain = {
     }
   },
 };
+
+/** Of every client of vmflow. */
+export const clientInterceptors = { workflow: [askAgain] };

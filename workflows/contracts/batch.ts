@@ -115,7 +115,6 @@ export interface BatchView extends OperationStatus {
   readonly shards: number;
   /** Ready to be committed, and why not yet. */
   readonly ready: number;
-  /** When all will be done, from measured rates; absent: not enough was seen yet. Without `latest`: no end in sight. */
   /** From which it can be told when all will be done that goes on by itself. */
   readonly pace?: { readonly samples: readonly EtaSample[]; readonly total: number };
 }

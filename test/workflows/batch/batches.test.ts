@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { messages } from '../../../workflows/contracts/messages.ts';
 import type { MigrationWindow } from '../../../workflows/domain/batch/records.ts';
+import { networkGone } from './findings.ts';
 import { assertRefused } from './refused.ts';
 import { Stage } from './stage.ts';
 import { aWindow, hour, minute, second } from './times.ts';
@@ -10,13 +11,6 @@ let stage: Stage;
 before(async () => void (stage = await Stage.open()));
 afterEach(() => stage.clear());
 after(() => stage.close());
-
-const networkGone = {
-  code: 'NETWORK_GONE',
-  message: 'network lan is gone',
-  expected: 'lan',
-  found: 'nothing',
-} as const;
 
 async function far(): Promise<readonly MigrationWindow[]> {
   return [aWindow('w1', await stage.soon(), [20 * hour, 30 * hour])];

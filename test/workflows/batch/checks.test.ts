@@ -3,6 +3,7 @@ import { after, afterEach, before, test } from 'node:test';
 import { copyPassId } from '../../../workflows/contracts/ids.ts';
 import { messages } from '../../../workflows/contracts/messages.ts';
 import type { SourceVm } from '../../support/entry-world.ts';
+import { networkGone } from './findings.ts';
 import type { BatchOptions, BatchUnderTest, EntryUnderTest } from './batch-under-test.ts';
 import { by } from './batch-under-test.ts';
 import { assertRefused } from './refused.ts';
@@ -23,16 +24,24 @@ async function started(
   return { batch, entry: batch.entry(vm) };
 }
 
+/** Its source is switched on behind our back while its final checks are under way. */
+async function switchedOn(
+  vm: SourceVm,
+  { writes }: { readonly writes: boolean },
+  options: Partial<BatchOptions> = {},
+): Promise<EntryUnderTest> {
+  const checks = stage.script.holds(vm, 'finalCheck');
+  const { entry } = await started(vm, options);
+  await checks.arrived;
+  vm.power = 'on';
+  if (writes) stage.world.write(vm);
+  checks.release();
+  return entry;
+}
+
 function count(vm: SourceVm, what: string): number {
   return stage.world.story(vm).filter((line) => line === what).length;
 }
-
-const networkGone = {
-  code: 'NETWORK_GONE',
-  message: 'network lan is gone',
-  expected: 'lan',
-  found: 'nothing',
-} as const;
 
 test('batch/S39 starting the target fails for a while: it is tried again, and Finished', async () => {
   const vm = stage.world.add('vm01');
@@ -137,11 +146,7 @@ test('M3: the VM is gone at its commit: Conflict, its place is free; back and re
 
 test('batch/S28 the source was switched on behind our back and wrote nothing: off again, Finished', async () => {
   const vm = stage.world.add('vm01');
-  const checks = stage.script.holds(vm, 'finalCheck');
-  const { entry } = await started(vm);
-  await checks.arrived;
-  vm.power = 'on';
-  checks.release();
+  const entry = await switchedOn(vm, { writes: false });
   await entry.reaches('Finished');
   assert.equal(count(vm, 'source off'), 2);
   assert.equal(count(vm, 'pass 3 (final)'), 0);
@@ -149,12 +154,7 @@ test('batch/S28 the source was switched on behind our back and wrote nothing: of
 
 test('batch/S28 it wrote data meanwhile: all is copied again in what is left of the window', async () => {
   const vm = stage.world.add('vm01');
-  const checks = stage.script.holds(vm, 'finalCheck');
-  const { entry } = await started(vm);
-  await checks.arrived;
-  vm.power = 'on';
-  stage.world.write(vm);
-  checks.release();
+  const entry = await switchedOn(vm, { writes: true });
   await entry.reaches('Finished');
   // Off at once, and looked at once more before the pass.
   assert.deepEqual(stage.world.story(vm).slice(8), [
@@ -171,12 +171,7 @@ test('batch/S28 it wrote data meanwhile: all is copied again in what is left of 
 
 test('batch/S28 an adapted guest whose source wrote data is adapted again after the full copy', async () => {
   const vm = stage.world.add('vm01', { needsAdapting: true });
-  const checks = stage.script.holds(vm, 'finalCheck');
-  const { entry } = await started(vm);
-  await checks.arrived;
-  vm.power = 'on';
-  stage.world.write(vm);
-  checks.release();
+  const entry = await switchedOn(vm, { writes: true });
   await entry.reaches('Finished');
   assert.equal(count(vm, 'all copied'), 2);
   assert.equal(count(vm, 'guest adapted'), 2);
@@ -207,12 +202,7 @@ test('batch/S28 it wrote data and its window is too short to copy again: rolled 
 
 test('what is written late is given up where the batch says so', async () => {
   const vm = stage.world.add('vm01', { isOldCopyFine: true });
-  const checks = stage.script.holds(vm, 'finalCheck');
-  const { entry } = await started(vm, { config: { stale_source: 'accept' } });
-  await checks.arrived;
-  vm.power = 'on';
-  stage.world.write(vm);
-  checks.release();
+  const entry = await switchedOn(vm, { writes: true }, { config: { stale_source: 'accept' } });
   await entry.reaches('Finished');
   assert.equal(count(vm, 'pass 3 (final)'), 0);
 });

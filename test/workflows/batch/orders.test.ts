@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { messages } from '../../../workflows/contracts/messages.ts';
 import type { SourceVm } from '../../support/entry-world.ts';
+import { networkGone } from './findings.ts';
 import type { BatchOptions, EntryUnderTest } from './batch-under-test.ts';
 import type { ActivityName } from './script.ts';
 import { assertRefused } from './refused.ts';
@@ -27,12 +28,6 @@ async function during(vm: SourceVm, activity: ActivityName): Promise<EntryUnderT
   return entry;
 }
 
-const networkGone = {
-  code: 'NETWORK_GONE',
-  message: 'network lan is gone',
-  expected: 'lan',
-  found: 'nothing',
-} as const;
 const otherVm = { code: 'IDENTITY_UUID', message: 'it is another VM now', expected: 'a', found: 'b' } as const;
 
 interface CancelCase {

@@ -4,11 +4,12 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { Client } from '@temporalio/client';
+import { Client, type WorkflowHandle } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import { isAskAgain } from '../../../workflows/contracts/ask-again.ts';
 import { connectTemporal, type TemporalUnderTest } from '../../support/shared-temporal.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import type { byTheClock } from './workflow.ts';
 
 let temporal: TemporalUnderTest;
 const workers: ChildProcess[] = [];
@@ -30,13 +31,21 @@ async function startWorker(taskQueue: string): Promise<ChildProcess> {
   return worker;
 }
 
-test('a query to a worker that has just taken over changes nothing: what it then does is what a replay gives', async () => {
+/** A workflow that waits for its timer, whose worker was killed. */
+async function orphaned(client = temporal.client): Promise<{
+  readonly handle: WorkflowHandle<typeof byTheClock>;
+  readonly taskQueue: string;
+}> {
   const taskQueue = `early-${randomUUID()}`;
-  const { client } = temporal;
   const first = await startWorker(taskQueue);
-  const handle = await client.workflow.start('byTheClock', { taskQueue, workflowId: taskQueue });
+  const handle = await client.workflow.start<typeof byTheClock>('byTheClock', { taskQueue, workflowId: taskQueue });
   await waitFor('its timer', async () => (await handle.describe()).historyLength >= 5);
   first.kill('SIGKILL');
+  return { handle, taskQueue };
+}
+
+test('a query to a worker that has just taken over changes nothing: what it then does is what a replay gives', async () => {
+  const { handle, taskQueue } = await orphaned();
   // Asked now, the query waits for the dead worker while the timer fires, and goes to the next one before the task does.
   const asked = handle.query<string>('state');
   await startWorker(taskQueue);
@@ -50,12 +59,8 @@ test('a query to a worker that has just taken over changes nothing: what it then
 });
 
 test('a client that does not ask again hears why', async () => {
-  const taskQueue = `early-${randomUUID()}`;
   const plain = new Client({ connection: temporal.client.connection, namespace: temporal.namespace });
-  const first = await startWorker(taskQueue);
-  const handle = await plain.workflow.start('byTheClock', { taskQueue, workflowId: taskQueue });
-  await waitFor('its timer', async () => (await handle.describe()).historyLength >= 5);
-  first.kill('SIGKILL');
+  const { handle, taskQueue } = await orphaned(plain);
   const asked = handle.query<string>('state');
   const refused = assert.rejects(asked, /ask again/);
   await startWorker(taskQueue);
@@ -64,12 +69,7 @@ test('a client that does not ask again hears why', async () => {
 });
 
 test('a workflow that was terminated before it could do what it was told has no answer', async () => {
-  const taskQueue = `early-${randomUUID()}`;
-  const { client } = temporal;
-  const first = await startWorker(taskQueue);
-  const handle = await client.workflow.start('byTheClock', { taskQueue, workflowId: taskQueue });
-  await waitFor('its timer', async () => (await handle.describe()).historyLength >= 5);
-  first.kill('SIGKILL');
+  const { handle, taskQueue } = await orphaned();
   await waitFor('the timer to fire', async () => (await handle.describe()).historyLength >= 7);
   await handle.terminate();
   await startWorker(taskQueue);
