@@ -25,6 +25,7 @@ const usuallyCached = process.env['VMFLOW_TEST_CACHE'] === '0' ? 0 : 500;
 /** Something that a workflow has told the logs. */
 export interface StagedEvent {
   readonly action: string;
+  /** UUID: logs come late, so that one of the test before may still be on its way. */
   readonly vm: string;
   readonly facts: Readonly<Record<string, unknown>>;
 }
@@ -61,8 +62,8 @@ export class Stage {
     const events: StagedEvent[] = [];
     const troubles: string[] = [];
     const hear = ({ level, message, facts }: ServerLog): void => {
-      const { action, name } = facts;
-      if (typeof action === 'string' && typeof name === 'string') events.push({ action, vm: name, facts });
+      const { action, instance } = facts;
+      if (typeof action === 'string' && typeof instance === 'string') events.push({ action, vm: instance, facts });
       if (level === 'WARN' || level === 'ERROR')
         troubles.push(`${message} ${facts['error'] instanceof Error ? facts['error'].message : ''}`);
     };
@@ -162,7 +163,7 @@ export class Stage {
 
   /** What was said of a VM so far, once this was. */
   async eventsOf(vm: SourceVm, last: string): Promise<readonly string[]> {
-    const said = (): string[] => this.events.filter((one) => one.vm === vm.record.name).map(({ action }) => action);
+    const said = (): string[] => this.events.filter((one) => one.vm === vm.record.uuid).map(({ action }) => action);
     await waitFor(`the event ${last}`, () => said().includes(last));
     return said();
   }
