@@ -40,6 +40,8 @@ export const instanceOverrides = z.strictObject({
   ignore_restrictions: flag,
   started_after_migration: flag,
   stopped_after_migration: flag,
+  group: z.int().min(1).exactOptional(),
+  depends_on: z.array(z.string().min(1)).exactOptional(),
 });
 
 export const networkOverrides = z.strictObject({

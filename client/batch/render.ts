@@ -19,6 +19,7 @@ export function renderBatch(session: Session, view: BatchDocument, paint: Paint 
     ...line('expr', view.spec?.include_expression),
     ...windowLines(session, view, paint),
     ...constraintLines(view, paint),
+    ...orderLines(view, paint),
     ...line('waiting', waitingText(session, view)),
     ...line('eta', etaText(session, view)),
     ...memberLines(view),
@@ -99,6 +100,11 @@ function constraintLines({ constraints = [] }: BatchDocument, paint: Paint): str
       max === 0 ? `${String(held)} in their downtime` : `${String(held)} of ${String(max)} in their downtime`;
     return labelled(place === 0 ? 'limits' : '', `${name}: ${text}`, paint);
   });
+}
+
+/** Who is ready and waits for others of the batch. */
+function orderLines({ waitsForOthers = [] }: BatchDocument, paint: Paint): string[] {
+  return waitsForOthers.map(({ name, why }, place) => labelled(place === 0 ? 'order' : '', `${name}: ${why}`, paint));
 }
 
 const memberColumns: readonly Column<NonNullable<BatchDocument['items']>[number]>[] = [

@@ -60,6 +60,7 @@ const batch = {
     )
     .optional(),
   constraints: z.array(z.looseObject({ name: text, max: count, held: count })).optional(),
+  waitsForOthers: z.array(z.looseObject({ name: text, why: text })).optional(),
   etag: text.optional(),
   ready: count.optional(),
   eta: z.looseObject({ earliest: time.optional(), latest: time.optional() }).optional(),

@@ -4,7 +4,7 @@ import { WithStartWorkflowOperation, type Client, type Workflow } from '@tempora
 import { createBatchSpecs } from '../../activities/batch/batch-specs.ts';
 import { settingsOf } from '../../activities/batch/entry-settings.ts';
 import { firstEntry } from '../../activities/batch/first-entry.ts';
-import type { MigrationInput } from '../../workflows/contracts/batch.ts';
+import type { BatchView, MigrationInput, MigrationView, PhaseCounts } from '../../workflows/contracts/batch.ts';
 import { batchId, migrationId, shardId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import { startProcess } from '../stack/processes.ts';
@@ -139,17 +139,17 @@ async function throughBatch(temporal: TemporalUnderTest, vms: number): Promise<T
     let startSeconds = 0;
     let peakRss = 0;
     let rssAtFifth = 0;
+    const progress = new Progress();
     await waitFor(
       'all VMs to be migrated',
       async () => {
-        const { counts, status } = await handle.query<{ counts: Record<string, number>; status: string }>(
-          messages.status,
-        );
+        const { counts, batchStatus } = await handle.query<BatchView>(messages.status);
+        progress.show(counts);
         const rss = await rssOf(process.pid);
         peakRss = Math.max(peakRss, rss);
         if (startSeconds === 0 && (counts['none'] ?? 0) === 0) startSeconds = (performance.now() - from) / 1_000;
         if (rssAtFifth === 0 && (counts['finished'] ?? 0) >= vms / 5) rssAtFifth = rss;
-        return status === 'Finished';
+        return batchStatus === 'Finished';
       },
       { timeoutMs: 3_600_000, intervalMs: 1_000 },
     );
@@ -195,7 +195,7 @@ async function flatLoop(temporal: TemporalUnderTest, vms: number): Promise<{ vms
         });
         await waitFor(
           'a VM to be migrated',
-          async () => (await handle.query<{ status: string }>(messages.status)).status === 'Finished',
+          async () => (await handle.query<MigrationView>(messages.status)).entryStatus === 'Finished',
           { timeoutMs: 600_000, intervalMs: 500 },
         );
       }
@@ -204,6 +204,20 @@ async function flatLoop(temporal: TemporalUnderTest, vms: number): Promise<{ vms
     return { vms, seconds: (performance.now() - from) / 1_000 };
   } finally {
     await process.stop(3_000);
+  }
+}
+
+/** For who waits: a line for each time that something has changed within ten seconds. */
+class Progress {
+  #last = '';
+  #at = 0;
+
+  show(counts: PhaseCounts): void {
+    const line = JSON.stringify(counts);
+    if (line === this.#last || performance.now() - this.#at < 10_000) return;
+    this.#last = line;
+    this.#at = performance.now();
+    console.error(`  ${line}`);
   }
 }
 

@@ -4,6 +4,7 @@ import { createInventories } from '../../activities/batch/inventories.ts';
 import { createConfig, parseConfig } from '../../activities/config.ts';
 import type { Target } from '../../activities/incus/port.ts';
 import type { Source, SourcePower } from '../../activities/vsphere/source-port.ts';
+import type { CopyTransferActivities } from '../../workflows/contracts/batch-activities.ts';
 import type { InstanceRecord, NetworkRecord } from '../../workflows/domain/batch/records.ts';
 import type { Client } from '@temporalio/client';
 
@@ -73,6 +74,12 @@ export function instanceOf(index: number): InstanceRecord {
   };
 }
 
+/** Disks that are copied and compared by doing nothing. */
+export const noOpTransfers: CopyTransferActivities = {
+  copyDisk: () => Promise.resolve({ bytesRead: 0, bytesWritten: 0 }),
+  verifyDisk: () => Promise.resolve({ bytes: 0 }),
+};
+
 /** Far sides that do everything at once and nothing at all: what is measured is vmflow and Temporal. */
 export function noOpWorld(vms: number, temporal: Client, specs: BatchSpecs): BatchDeps {
   const config = createConfig(
@@ -109,12 +116,9 @@ export function noOpWorld(vms: number, temporal: Client, specs: BatchSpecs): Bat
       Promise.resolve(
         instanceOf(indexOf(vm)).disks.map(({ name, capacity }) => ({ name, capacity, key: 2000, changeId: 'c/1' })),
       ),
-    openDisk: () => Promise.resolve({ stream: () => (async function* () {})(), close: () => Promise.resolve() }),
-    changedAreas: () => Promise.resolve([]),
     verifyBackgroundImport: () => Promise.resolve({}),
   } as unknown as Source;
   const made = new Map<string, Parameters<Target['create']>[0]>();
-  const disk = { capacity: 10 * gib, isZeroed: true, flush: () => Promise.resolve(), close: () => Promise.resolve() };
   const fences = new Map<string, number>();
   const target = {
     facts: (project: string) =>
@@ -135,7 +139,7 @@ export function noOpWorld(vms: number, temporal: Client, specs: BatchSpecs): Bat
     create: (instance: Parameters<Target['create']>[0]) => Promise.resolve(void made.set(instance.name, instance)),
     setFence: (_project: string, name: string, fence: number) => Promise.resolve(void fences.set(name, fence)),
     readFence: (_project: string, name: string) => Promise.resolve(fences.get(name) ?? 0),
-    openDisk: () => Promise.resolve(disk),
+    openDisk: () => Promise.resolve({ capacity: 10 * gib, isZeroed: true, close: () => Promise.resolve() }),
     state: () => Promise.resolve({ status: 'running', processes: 0 }),
     start: () => Promise.resolve(),
     stop: () => Promise.resolve(),

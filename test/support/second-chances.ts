@@ -40,6 +40,7 @@ const randomRuns: readonly string[] = [
   'test/unit/batch/effective.test.ts',
   'test/unit/batch/eta.test.ts',
   'test/unit/batch/final-check.test.ts',
+  'test/unit/batch/order.test.ts',
   'test/unit/batch/os.test.ts',
   'test/unit/batch/plan-windows.test.ts',
   'test/unit/batch/slots.test.ts',

@@ -41,6 +41,10 @@ const endedAtOnce = 100;
 const namedSkips = 20;
 const mostEventsOfShard = 3_800;
 const longestPage = 200;
+/** Those that only move a number may be told late, the later the larger the shard: most events of a batch would be of them. */
+const quietPhases: ReadonlySet<MemberPhase> = new Set(['waiting', 'queued', 'running', 'committed']);
+const toldAnyTime = 50;
+const quietMsPerMember = 20;
 
 /** Up to 500 members of one batch: starts their entries, knows how they stand, and speaks for them to the batch. */
 export async function batchShard(input: ShardInput): Promise<void> {
@@ -52,15 +56,21 @@ class Shard {
   readonly #rows: Map<string, MemberRow>;
   readonly #requests: ShardRequests;
   readonly #starts: ShardStarts;
+  /** Of the order of the batch, not yet told. */
+  #finished: string[];
   #orders: ShardOrder[] = [];
   #done: OrderDone[] = [];
   #hasNews = true;
+  /** Of its news, some are waited for. */
+  #isUrgent = true;
   #isClosed = false;
 
   constructor(input: ShardInput) {
     this.#input = input;
     this.#requests = new ShardRequests(input.requests);
     this.#rows = new Map(input.rows.map((row) => [row.uuid, row]));
+    // A run before may not have told them.
+    this.#finished = input.rows.flatMap((row) => (isDoneInOrder(row) ? [row.uuid] : []));
     this.#starts = new ShardStarts(input.batch, this.#rows, (trouble) => this.#heldUp(trouble));
     setHandler(defineSignal<[ShardOrder]>(messages.shardOrder), (order) => {
       this.#orders.push(order);
@@ -90,6 +100,9 @@ class Shard {
     const { pauseMs } = this.#starts;
     if (pauseMs === undefined) await condition(isWanted);
     else if (pauseMs > 0) await condition(isWanted, pauseMs, { summary: 'read the sources again' });
+    const quietMs = (this.#rows.size - toldAnyTime) * quietMsPerMember;
+    if (quietMs <= 0 || this.#isUrgent || this.#done.length > 0) return;
+    await condition(() => this.#orders.length > 0 || this.#isUrgent, quietMs, { summary: 'gather what happens' });
   }
 
   async #carryOut(order: ShardOrder): Promise<void> {
@@ -102,9 +115,10 @@ class Shard {
 
   #replace(members: readonly Member[]): void {
     this.#isClosed = false;
+    this.#finished = [];
     this.#rows.clear();
     for (const member of members) this.#rows.set(member.uuid, { ...member, phase: 'none' });
-    this.#hasNews = true;
+    this.#hasUrgentNews();
   }
 
   /** Entries for all members that have none. */
@@ -122,7 +136,7 @@ class Shard {
 
   async #begin(rows: readonly MemberRow[]): Promise<readonly Skipped[]> {
     const skipped = await this.#starts.begin(rows);
-    this.#hasNews = true;
+    this.#hasUrgentNews();
     return skipped;
   }
 
@@ -166,6 +180,7 @@ class Shard {
     const row = this.#rows.get(uuid);
     if (row === undefined) return;
     const rest = omit(row, 'window', 'unread');
+    if (isDoneInOrder({ ...rest, phase })) this.#finished.push(uuid);
     if (closed === true) this.#forget(uuid);
     else this.#rows.set(uuid, { ...rest, phase, ...defined('window', window) });
     this.#requests.take(uuid, request, {
@@ -173,6 +188,7 @@ class Shard {
       isCommitted: phase === 'committed',
     });
     this.#hasNews = true;
+    if (request !== undefined || released === true || !quietPhases.has(phase)) this.#isUrgent = true;
   }
 
   #forget(uuid: string): void {
@@ -180,21 +196,28 @@ class Shard {
     if (row === undefined) return;
     this.#rows.set(uuid, { ...omit(row, 'window', 'unread'), phase: 'none' });
     this.#requests.take(uuid, undefined, { isReleased: true });
+    this.#hasUrgentNews();
+  }
+
+  #hasUrgentNews(): void {
     this.#hasNews = true;
+    this.#isUrgent = true;
   }
 
   /** At most once a second: the batch hears of many at once. */
   async #report(): Promise<void> {
     this.#hasNews = false;
+    this.#isUrgent = false;
     const [done, ...more] = this.#done;
     this.#done = more;
-    const { requests, released } = this.#requests.toSend();
+    const { requests, released } = this.#requests.toSend((uuid) => this.#rows.get(uuid)?.ordered === true);
     const news: ShardNews = {
       shard: this.#input.shard,
       counts: this.#counts(),
       members: this.#rows.size,
       requests,
       released,
+      ...(this.#finished.length === 0 ? {} : { finished: this.#finished.splice(0) }),
       ...defined('trouble', this.#starts.trouble),
       ...defined('done', done),
     };
@@ -202,7 +225,7 @@ class Shard {
     await getExternalWorkflowHandle(batchId(this.#input.batch))
       .signal<[ShardNews]>(messages.shardNews, news)
       .catch(() => undefined);
-    if (this.#requests.hasMore) this.#hasNews = true;
+    if (this.#requests.hasMore) this.#hasUrgentNews();
     await sleep('1s', { summary: 'gather what happens' });
   }
 
@@ -246,4 +269,8 @@ class Shard {
       requests: this.#requests.kept(),
     });
   }
+}
+
+function isDoneInOrder({ ordered, phase }: MemberRow): boolean {
+  return ordered === true && phase === 'finished';
 }

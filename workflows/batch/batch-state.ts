@@ -1,11 +1,15 @@
 import { setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { BatchState, BatchView, MemberPhase, PhaseCounts, ShardNews, ShardState } from '../contracts/batch.ts';
 import { constraintViews, windowViews, type Commits } from '../domain/batch/commits.ts';
+import { orderWait } from '../domain/batch/order.ts';
 import { withSample, type EtaSample } from '../domain/batch/eta.ts';
 import type { BatchSpec, BatchStatus } from '../domain/batch/records.ts';
 import { Publisher } from '../shared/attributes.ts';
 import { defined } from '../shared/defined.ts';
 import { now } from '../shared/now.ts';
+
+/** Of those that wait for others, this many are named. */
+const shownWaits = 20;
 
 /** Where a batch stands: for its decisions, the query, the lists and the Web UI. */
 export class BatchRecord {
@@ -40,7 +44,23 @@ export class BatchRecord {
     this.show();
   }
 
-  heard({ shard, counts, members, trouble }: ShardNews): void {
+  /** Why a VM has to wait for others of the batch. */
+  orderWait(): (uuid: string) => string | undefined {
+    const { order = [], finished = [] } = this.#state;
+    return orderWait(order, new Set(finished));
+  }
+
+  /** Those that are ready and wait for others. */
+  #waitsForOthers(): { readonly name: string; readonly why: string }[] {
+    const whyOf = this.orderWait();
+    return this.commits.requests.flatMap(({ uuid, name, cutover }) => {
+      const why = cutover ? undefined : whyOf(uuid);
+      return why === undefined ? [] : [{ name, why }];
+    });
+  }
+
+  heard({ shard, counts, members, trouble, finished = [] }: ShardNews): void {
+    if (finished.length > 0) this.change({ finished: [...new Set([...(this.#state.finished ?? []), ...finished])] });
     const shards = this.#state.shards.map((old, at): ShardState =>
       at === shard ? { members, counts, ...defined('trouble', trouble) } : old,
     );
@@ -109,6 +129,7 @@ export class BatchRecord {
       ...defined('startDate', startDate),
       shards: shards.length,
       ready: this.commits.requests.length,
+      waitsForOthers: this.#waitsForOthers().slice(0, shownWaits),
       pace: { samples: this.#state.samples ?? [], total: this.entries - needing - (counts.canceled ?? 0) },
     };
   }

@@ -25,6 +25,7 @@ import type {
   ByWhom,
   CommitGranted,
   EditBatch,
+  Member,
   OrderDone,
   ResetBatch,
   ShardInput,
@@ -37,6 +38,7 @@ import { migrationId, shardId } from '../contracts/ids.ts';
 import { messages } from '../contracts/messages.ts';
 import { actionRefusal, type BatchAction } from '../domain/batch/batch-actions.ts';
 import { afterNews, decideCommits, emptyCommits, forgetClosed, nextCommitInstant } from '../domain/batch/commits.ts';
+import { orderOf, orderedUuids, strangersIn } from '../domain/batch/order.ts';
 import type { BatchSpec } from '../domain/batch/records.ts';
 import { isSameJson } from '../domain/batch/stable-json.ts';
 import { validWindows } from '../domain/batch/windows.ts';
@@ -187,14 +189,16 @@ class Batch {
   /** Its members, in shards. */
   async #define(spec: BatchSpec, revision: number, mayBeEmpty = false): Promise<void> {
     const old = this.#record?.state;
-    const pages = [];
+    const wanted = orderedUuids(spec.overrides);
+    const pages: Member[][] = [];
     for (let after: string | undefined; ;) {
       const page = await this.#act(budgets.inventory, `find the members of ${this.#name}`).selectMembers({
         spec,
         limit: membersPerShard,
         ...(after === undefined ? {} : { after }),
       });
-      if (page.members.length > 0) pages.push(page.members);
+      const members = page.members.map((one): Member => (wanted.has(one.uuid) ? { ...one, ordered: true } : one));
+      if (members.length > 0) pages.push(members);
       if (page.next === undefined) break;
       after = page.next;
     }
@@ -202,6 +206,13 @@ class Batch {
       throw failure('InvalidRequest', `no VM matches ${spec.include_expression}: the batch would be empty`, {
         code: 'EMPTY_SELECTION',
         next: 'vmflow source vms NAME --filter EXPRESSION shows what an expression matches',
+      });
+    const order = orderOf(spec.overrides, pages.flat());
+    const strangers = strangersIn(order);
+    if (strangers.length > 0 && !mayBeEmpty)
+      throw failure('InvalidRequest', strangers.map(({ path, message }) => `${path}: ${message}`).join('\n'), {
+        code: 'BATCH_INVALID',
+        next: 'vmflow source vms NAME shows the UUIDs of VMs',
       });
     const state: BatchState = {
       spec,
@@ -211,6 +222,7 @@ class Batch {
       since: now(),
       shards: pages.map((members) => ({ members: members.length, counts: { none: members.length } })),
       commits: emptyCommits,
+      order,
     };
     this.#record = new BatchRecord(this.#name, state);
     this.#record.show();
@@ -394,7 +406,7 @@ class Batch {
     const isPaused = record.state.status !== 'Running';
     const { commits, granted } = decideCommits(
       record.commits,
-      { windows: migration_windows, constraints, isPaused },
+      { windows: migration_windows, constraints, isPaused, orderWait: record.orderWait() },
       Date.now(),
     );
     record.change({ commits });
@@ -441,8 +453,8 @@ class Batch {
   #nextLook(): number | undefined {
     const record = this.#record;
     if (record === undefined) return this.#action === undefined ? this.#bornAt + unmadeMs : undefined;
-    const { migration_windows, constraints } = record.spec;
-    const next = nextCommitInstant(record.commits, { windows: migration_windows, constraints }, Date.now());
+    const { migration_windows } = record.spec;
+    const next = nextCommitInstant(record.commits, { windows: migration_windows }, Date.now());
     const reconcile = record.commits.holders.length === 0 ? undefined : this.#lastReconcile + reconcileMs;
     return next === undefined || reconcile === undefined ? (next ?? reconcile) : Math.min(next, reconcile);
   }

@@ -23,15 +23,15 @@ export class News {
       phase: this.#state.phase(),
       ...(window === undefined ? {} : { window: window.name }),
       ...(request === undefined ? {} : { request }),
-      ...(needsNoPlace ? { released: true } : {}),
       ...(closed === true ? { closed } : {}),
     };
     const text = JSON.stringify(news);
-    if (text === this.#last) return;
+    // A place is given back once, which changes nothing of the row.
+    if (text === this.#last && !needsNoPlace) return;
     this.#last = text;
     if (needsNoPlace) this.#state.change({ holds_place: false });
     await getExternalWorkflowHandle(this.#shardId)
-      .signal<[EntryNews]>(messages.entryNews, news)
+      .signal<[EntryNews]>(messages.entryNews, { ...news, ...(needsNoPlace ? { released: true } : {}) })
       .catch(() => undefined);
   }
 

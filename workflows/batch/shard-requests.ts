@@ -1,6 +1,9 @@
 import type { CommitRequest } from '../contracts/batch.ts';
 
-/** Of each constraint, the batch sees this many of a shard at a time: what waits for one must not fill its memory. */
+/**
+ * Of each constraint, the batch sees this many of a shard at a time: what waits for one must not fill its memory. Of those that wait
+ * for others it sees all: whom they wait for may be behind them.
+ */
 const openPerConstraint = 20;
 const sentAtOnce = 100;
 
@@ -31,7 +34,10 @@ export class ShardRequests {
   }
 
   /** Earliest first, of each constraint a few. */
-  toSend(): { readonly requests: readonly CommitRequest[]; readonly released: readonly string[] } {
+  toSend(isOrdered: (uuid: string) => boolean = () => false): {
+    readonly requests: readonly CommitRequest[];
+    readonly released: readonly string[];
+  } {
     const open = new Map<string, number>();
     const requests: CommitRequest[] = [];
     this.#hasMore = false;
@@ -40,8 +46,9 @@ export class ShardRequests {
     for (const one of [...this.#waiting.values()].sort(byTurn)) {
       const { request } = one;
       const count = open.get(request.constraint ?? '') ?? 0;
-      if (count >= openPerConstraint && !request.cutover) continue;
-      open.set(request.constraint ?? '', count + 1);
+      const isLimited = !request.cutover && !isOrdered(request.uuid);
+      if (isLimited && count >= openPerConstraint) continue;
+      if (isLimited) open.set(request.constraint ?? '', count + 1);
       if (one.isSent) continue;
       if (requests.length >= sentAtOnce) {
         this.#hasMore = true;

@@ -12,6 +12,7 @@ import type {
   Placement,
 } from '../domain/batch/records.ts';
 import type { EtaSample } from '../domain/batch/eta.ts';
+import type { OrderedVm } from '../domain/batch/order.ts';
 import type { Slots, SlotWish } from '../domain/batch/slots.ts';
 import type { OperationStatus } from './status.ts';
 
@@ -21,6 +22,8 @@ export interface Member {
   readonly source: string;
   readonly vm: string;
   readonly name: string;
+  /** Others wait for it, or it for others. */
+  readonly ordered?: true;
 }
 
 /** What a shard knows of a member, coarse: enough for totals and for lists. `queued`: it waits for a place to be copied. */
@@ -115,6 +118,8 @@ export interface BatchView extends OperationStatus {
   readonly shards: number;
   /** Ready to be committed, and why not yet. */
   readonly ready: number;
+  /** Who is ready and waits for others of the batch, the first few. */
+  readonly waitsForOthers?: readonly { readonly name: string; readonly why: string }[];
   /** From which it can be told when all will be done that goes on by itself. */
   readonly pace?: { readonly samples: readonly EtaSample[]; readonly total: number };
 }
@@ -141,6 +146,10 @@ export interface BatchState {
   readonly startDate?: string;
   readonly shards: readonly ShardState[];
   readonly commits: Commits;
+  /** Members that wait for others, and those that are waited for. */
+  readonly order?: readonly OrderedVm[];
+  /** UUIDs of those of the order that are finished. */
+  readonly finished?: readonly string[];
   /** How many were finished when, while it runs. */
   readonly samples?: readonly EtaSample[];
 }
@@ -179,6 +188,8 @@ export interface ShardNews {
   readonly requests: readonly CommitRequest[];
   /** Entries that need their place no more, or want none. */
   readonly released: readonly string[];
+  /** Those of the order of the batch that are finished since the news before; some of them may be told twice. */
+  readonly finished?: readonly string[];
   /** Why some members have no entry yet. */
   readonly trouble?: string;
   /** An order that is carried out. */

@@ -6,6 +6,7 @@ import type { FieldProblem } from '../../../workflows/contracts/failures.ts';
 import { batchId } from '../../../workflows/contracts/ids.ts';
 import { messages } from '../../../workflows/contracts/messages.ts';
 import { effectiveName } from '../../../workflows/domain/batch/effective.ts';
+import { orderOf, strangersIn } from '../../../workflows/domain/batch/order.ts';
 import type { BatchSpec } from '../../../workflows/domain/batch/records.ts';
 import { problemsOf } from '../../batch/check-batch.ts';
 import type { BatchDeps } from '../../batch/deps.ts';
@@ -74,6 +75,12 @@ async function planMembers(deps: BatchDeps, spec: BatchSpec): Promise<PlanAnswer
     const message = `no VM matches "${spec.include_expression}": the batch would be empty`;
     return refused([{ path: 'include_expression', message }]);
   }
+  const names = matches.map(({ instance }) => ({
+    uuid: instance.uuid,
+    name: effectiveName(instance, spec.overrides[instance.uuid]),
+  }));
+  const strangers = strangersIn(orderOf(spec.overrides, names));
+  if (strangers.length > 0) return refused(strangers);
   const entries = await openEntries(deps.temporal);
   const looks = new TargetLooks(deps);
   const limit = pLimit(atOnce);

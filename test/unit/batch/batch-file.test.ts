@@ -290,6 +290,13 @@ migration_windows:
     ['3:10 overrides["web-1"] is no UUID in lower case'],
   ],
   [
+    'an order that goes round in a circle',
+    'name: a\noverrides:\n  00000000-0000-4000-8000-00000000000a:\n    group: 1\n    depends_on: [00000000-0000-4000-8000-00000000000b]\n  00000000-0000-4000-8000-00000000000b: { group: 2 }\n',
+    [
+      '5:17 overrides["00000000-0000-4000-8000-00000000000a"].depends_on makes a circle, in which nobody ever begins: 00000000-0000-4000-8000-00000000000a of group 1 waits for 00000000-0000-4000-8000-00000000000b of group 2 waits for group 1 waits for 00000000-0000-4000-8000-00000000000a of group 1',
+    ],
+  ],
+  [
     'overrides that contradict each other',
     `name: a
 overrides:

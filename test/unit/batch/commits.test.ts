@@ -51,6 +51,14 @@ class Table {
   }
 }
 
+test('whoever waits for others of the batch lets those behind it go, unless a person wants it now', () => {
+  const orderWait = (uuid: string): string | undefined => (uuid === 'web' ? 'db must be finished' : undefined);
+  const table = new Table(rules({ orderWait }));
+  assert.deepEqual(table.at(clock('21:30'), [wish('web'), wish('x')]), ['x → no window']);
+  assert.equal(table.why('web'), 'db must be finished');
+  assert.deepEqual(table.at(clock('21:31'), [wish('web', { cutover: true })]), ['web → no window']);
+});
+
 test('example A: windows, capacity, lockout, boot time', () => {
   const table = new Table(
     rules({

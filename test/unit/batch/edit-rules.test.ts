@@ -59,6 +59,12 @@ const rows: readonly (readonly [
     quiet,
     ['defaults.migration_network'],
   ],
+  [
+    'who waits for whom',
+    { overrides: { [uuid]: { cpus: 2, group: 2, depends_on: ['x'] } } },
+    quiet,
+    [`overrides["${uuid}"].group`, `overrides["${uuid}"].depends_on`],
+  ],
   ['the force flag', { defaults: { ...defaults, force_conflict_resolution: true } }, early, []],
   [
     'retries, intervals, restrictions, the rerun flag and our own limits',

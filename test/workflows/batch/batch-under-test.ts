@@ -22,6 +22,7 @@ export interface BatchOptions extends Casting {
   readonly windows?: readonly MigrationWindow[];
   readonly constraints?: BatchSpec['constraints'];
   readonly config?: Partial<BatchSpec['config']>;
+  readonly overrides?: BatchSpec['overrides'];
 }
 
 export const by = 'ops';
@@ -35,11 +36,15 @@ export class BatchUnderTest {
   #spec: BatchSpec;
   #isDeleted = false;
 
-  constructor(stage: Stage, name: string, { vms, windows = [], constraints = [], config = {} }: BatchOptions) {
+  constructor(
+    stage: Stage,
+    name: string,
+    { vms, windows = [], constraints = [], config = {}, overrides = {} }: BatchOptions,
+  ) {
     this.#stage = stage;
     this.name = name;
     this.#vms = vms;
-    const usual = aBatch({ name, migration_windows: windows, constraints });
+    const usual = aBatch({ name, migration_windows: windows, constraints, overrides });
     // Few top-ups: a day passes in a second, and each of them takes a tenth of one. None so many minutes before a window that its
     // entry wakes by itself just then, see `Stage.soon`.
     const intervals = { background_sync_interval: 12 * hour, final_background_sync_limit: 11 * minute };

@@ -92,6 +92,82 @@ test('batch/S21 capacity 1: one is committed, the other stays as it is, also aft
   assert.equal((await batch.view()).windows[0]?.state, 'over');
 });
 
+test('batch/S19 capacity, lockout, boot time and a limit in one night: everybody has the window that it should', async () => {
+  const big = { name: 'c2', minBootMs: 45 * minute };
+  const few = { name: 'c1', minBootMs: 0 };
+  const [a, b, c, d, e] = [
+    stage.world.add('a'),
+    stage.world.add('b', { constraint: big }),
+    stage.world.add('c', { constraint: big }),
+    stage.world.add('d', { constraint: few }),
+    stage.world.add('e', { constraint: few }),
+  ];
+  const vms = [a, b, c, d, e];
+  const base = await stage.soon();
+  const ten = hour;
+  const eleven = ten + hour;
+  const two = ten + 4 * hour;
+  const batch = await stage.batch({
+    vms,
+    windows: [
+      aWindow('w1', base, [ten, eleven], { capacity: 2, lockout: ten + 40 * minute }),
+      aWindow('w2', base, [two, two + 3 * hour]),
+    ],
+    constraints: [
+      {
+        name: 'c1',
+        description: '',
+        include_expression: 'true',
+        max_concurrent_instances: 1,
+        min_instance_boot_time: 0,
+      },
+      {
+        name: 'c2',
+        description: '',
+        include_expression: 'true',
+        max_concurrent_instances: 0,
+        min_instance_boot_time: 45 * minute,
+      },
+    ],
+  });
+  // They are ready one after the other.
+  const copies = vms.map((vm) => stage.script.holds(vm, 'copyDisk'));
+  await batch.start();
+  for (const [at, copy] of copies.entries()) {
+    copy.release();
+    await batch.entry(vms[at] as SourceVm).is('ready', ({ substate }) => substate === 'awaiting-window');
+  }
+  stage.script.takes(a, 'copyDisk', 12 * minute);
+  stage.script.takes(b, 'copyDisk', 31 * minute);
+  stage.script.takes(c, 'copyDisk', 59 * minute);
+  stage.script.takes(d, 'copyDisk', 21 * minute);
+
+  /** The windows of those that have one, at this time. */
+  const held = async (ms: number): Promise<Record<string, string | undefined>> => {
+    await advanceTo(base, ms);
+    const views = await Promise.all(
+      vms.map(async (vm) => [vm.record.name, (await batch.entry(vm).view()).window] as const),
+    );
+    return Object.fromEntries(views.filter(([, window]) => window !== undefined));
+  };
+  assert.deepEqual(await held(ten - minute), {});
+  assert.deepEqual(await held(ten + minute), { a: 'w1', b: 'w1' });
+  assert.deepEqual(await held(ten + 13 * minute), { b: 'w1', c: 'w1' });
+  assert.deepEqual(await held(ten + 32 * minute), { c: 'w1', d: 'w1' });
+  assert.deepEqual(await held(ten + 41 * minute), { c: 'w1', d: 'w1' });
+  assert.deepEqual(await held(ten + 54 * minute), { c: 'w1' });
+  assert.match((await batch.entry(e).view()).message, /w2/);
+  assert.deepEqual(await held(eleven + minute), {});
+  const { entryStatus, stage: at } = await batch.entry(c).view();
+  assert.deepEqual([entryStatus, at, c.power, e.power], ['Idle', 'final', 'on', 'on']);
+  stage.script.clear();
+  stage.script.takes(c, 'copyDisk', 5 * minute);
+  stage.script.takes(e, 'copyDisk', 5 * minute);
+  assert.deepEqual(await held(two + minute), { c: 'w2', e: 'w2' });
+  assert.deepEqual((await batch.view()).constraints[0], { name: 'c1', max: 1, held: 1 });
+  await batch.becomes('Finished', { withinMs: hour, stepMs: minute });
+});
+
 test('a place that is free again is given to the next while the window still fits', async () => {
   const vms = [stage.world.add('vm01'), stage.world.add('vm02')] as const;
   const base = await stage.soon();

@@ -19,10 +19,13 @@ export async function awaitCommit(run: EntryRun): Promise<void> {
   } else {
     await run.news.send(run.request());
     const window = predicted(run);
+    const { group, depends_on = [] } = state.entry.overrides;
+    const after =
+      group === undefined && depends_on.length === 0 ? '' : ', after the VMs of its batch that go before it';
     const what = window === undefined ? 'Waiting for migration window' : `Waiting for migration window ${window.name}`;
     state.within(
       'awaiting-window',
-      window?.start === undefined ? what : `${what}, from ${window.start}`,
+      `${what}${window?.start === undefined ? '' : `, from ${window.start}`}${after}`,
       window?.start,
     );
   }

@@ -55,6 +55,8 @@ export interface CommitRules {
   readonly windows: BatchSpec['migration_windows'];
   readonly constraints: readonly Pick<Constraint, 'name' | 'max_concurrent_instances'>[];
   readonly isPaused: boolean;
+  /** Why a VM has to wait for others of the batch; absent: nobody has. */
+  readonly orderWait?: (uuid: string) => string | undefined;
 }
 
 /** To be told to the entry. One that doesn't want it any more has to give it back. */
@@ -160,12 +162,17 @@ class Round {
   }
 
   serve(wish: CommitWish): void {
-    const limit = this.#limitReached(wish.constraint);
+    const limit = this.#limitReached(wish.constraint) ?? this.#orderWait(wish);
     const { choice, why } = this.#offerFor(wish.minBootMs);
     if (limit !== undefined) this.#wait(wish, limit, choice);
     else if (wish.cutover || choice.kind === 'empty') this.#grant(wish, undefined);
     else if (choice.kind === 'window' && begun(choice.window, this.#now)) this.#grant(wish, choice.window);
     else this.#wait(wish, why, choice);
+  }
+
+  /** A person that wants it now wants it before its turn. */
+  #orderWait({ uuid, cutover }: CommitWish): string | undefined {
+    return cutover ? undefined : this.#rules.orderWait?.(uuid);
   }
 
   /** What keeps all that count for a constraint from going, in words. */
@@ -217,7 +224,7 @@ class Round {
 /** When to decide again though nothing was heard; epoch milliseconds. Undefined: never. */
 export function nextCommitInstant(
   { requests }: Commits,
-  { windows }: Omit<CommitRules, 'isPaused'>,
+  { windows }: Pick<CommitRules, 'windows'>,
   now: number,
 ): number | undefined {
   return nextInstant(windows, now, [...new Set(requests.map(({ minBootMs }) => minBootMs))]);

@@ -79,6 +79,7 @@ function fixed(previous: BatchSpec, next: BatchSpec): EditProblem[] {
     ['include_expression', previous.include_expression, next.include_expression],
     ['defaults.placement', previous.defaults.placement, next.defaults.placement],
     ['defaults.migration_network', previous.defaults.migration_network, next.defaults.migration_network],
+    ...orderParts(previous, next),
   ];
   return parts
     .filter(([, before, after]) => !isSameJson(before, after))
@@ -86,6 +87,19 @@ function fixed(previous: BatchSpec, next: BatchSpec): EditProblem[] {
       path,
       message: 'can only change while the batch is Defined: reset the batch first, or make another one',
     }));
+}
+
+/** Who waits for whom was settled when the members were chosen. */
+function orderParts(
+  previous: BatchSpec,
+  next: BatchSpec,
+): readonly (readonly [path: string, before: unknown, after: unknown])[] {
+  return changedOverrides(previous, next).flatMap((uuid) =>
+    (['group', 'depends_on'] as const).map(
+      (field) =>
+        [`overrides["${uuid}"].${field}`, previous.overrides[uuid]?.[field], next.overrides[uuid]?.[field]] as const,
+    ),
+  );
 }
 
 function placementProblems(previous: BatchSpec, next: BatchSpec): EditProblem[] {

@@ -99,6 +99,10 @@ export interface InstanceOverrides {
   readonly ignore_restrictions?: boolean;
   readonly started_after_migration?: boolean;
   readonly stopped_after_migration?: boolean;
+  /** From 1: its downtime begins when all VMs of lower groups are finished. */
+  readonly group?: number;
+  /** UUIDs of VMs of the batch that are finished before its downtime begins. */
+  readonly depends_on?: readonly string[];
 }
 
 /** Where an entry goes. Valid with a target, a project, at least one pool and a network per NIC. */

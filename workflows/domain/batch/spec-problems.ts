@@ -1,4 +1,5 @@
 import { isApiName, isHostName } from './effective.ts';
+import { orderProblems } from './order.ts';
 import { isDistributionOf, isVersionOf } from './os.ts';
 import type { BatchSpec, InstanceOverrides, NetworkPlacement } from './records.ts';
 
@@ -18,6 +19,7 @@ export function specProblems(spec: BatchSpec): BatchProblem[] {
     ...constraintProblems(spec),
     ...networkProblems(spec),
     ...numberProblems(spec),
+    ...orderProblems(spec),
     ...Object.entries(spec.overrides).flatMap(([uuid, overrides]) => [
       ...uuidProblems(uuid),
       ...overridesProblems(overrides, `overrides["${uuid}"]`),
