@@ -137,11 +137,6 @@ test('batch/S19 capacity, lockout, boot time and a limit in one night: everybody
     copy.release();
     await batch.entry(vms[at] as SourceVm).is('ready', ({ substate }) => substate === 'awaiting-window');
   }
-  stage.script.takes(a, 'copyDisk', 12 * minute);
-  stage.script.takes(b, 'copyDisk', 31 * minute);
-  stage.script.takes(c, 'copyDisk', 59 * minute);
-  stage.script.takes(d, 'copyDisk', 21 * minute);
-
   /** The windows of those that have one, at this time. */
   const held = async (ms: number): Promise<Record<string, string | undefined>> => {
     await advanceTo(base, ms);
@@ -151,6 +146,10 @@ test('batch/S19 capacity, lockout, boot time and a limit in one night: everybody
     return Object.fromEntries(views.filter(([, window]) => window !== undefined));
   };
   assert.deepEqual(await held(ten - minute), {});
+  stage.script.takes(a, 'copyDisk', 12 * minute);
+  stage.script.takes(b, 'copyDisk', 31 * minute);
+  stage.script.takes(c, 'copyDisk', 59 * minute);
+  stage.script.takes(d, 'copyDisk', 21 * minute);
   assert.deepEqual(await held(ten + minute), { a: 'w1', b: 'w1' });
   assert.deepEqual(await held(ten + 13 * minute), { b: 'w1', c: 'w1' });
   assert.deepEqual(await held(ten + 32 * minute), { c: 'w1', d: 'w1' });
