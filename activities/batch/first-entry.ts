@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { baselineOf } from '../../workflows/domain/batch/baseline.ts';
 import { emptyTarget, type Entry } from '../../workflows/domain/batch/entry.ts';
 import { exclusionReason } from '../../workflows/domain/batch/exclusion.ts';
-import type { BatchSpec, InstanceRecord, NetworkRecord } from '../../workflows/domain/batch/records.ts';
+import { withoutGuestTools } from '../../workflows/domain/batch/guest-tools.ts';
+import type { BatchSpec, Finding, InstanceRecord, NetworkRecord } from '../../workflows/domain/batch/records.ts';
 import type { BatchDeps } from './deps.ts';
 import { constraintOf, holds, notPlaced, overridesOf, placedBy } from './judge.ts';
 import { verified } from './verified.ts';
@@ -30,19 +31,9 @@ export async function firstEntry({
     instance_uuid: instance.uuid,
     batch_name: spec.name,
     token: randomUUID(),
-    ...first,
-    ...(first.status === 'Conflict'
-      ? {
-          conflict: {
-            code: 'EXPRESSION_MISMATCH' as const,
-            message: first.message,
-            expected: spec.include_expression,
-            found: instance.location,
-            moment: 'M0',
-            since: at,
-          },
-        }
-      : {}),
+    status: first.status,
+    message: first.message,
+    ...(first.finding === undefined ? {} : { conflict: { ...first.finding, moment: 'M0', since: at } }),
     stage: 'background',
     since: at,
     record: instance,
@@ -66,17 +57,29 @@ export async function firstEntry({
   };
 }
 
-function statusOf(
-  spec: BatchSpec,
-  instance: InstanceRecord,
-  obstacle: string | undefined,
-): Pick<Entry, 'status' | 'message'> {
-  const overrides = overridesOf(spec, instance.uuid);
-  if (!spec.defaults.force_conflict_resolution && !holds(spec.include_expression, instance, overrides))
-    return {
-      status: 'Conflict',
-      message: `Instance no longer matches batch expression: ${spec.include_expression} (it is at ${instance.location})`,
-    };
+type First = Pick<Entry, 'status' | 'message'> & { readonly finding?: Finding };
+
+function statusOf(spec: BatchSpec, instance: InstanceRecord, obstacle: string | undefined): First {
+  const finding = findingOf(spec, instance);
+  if (finding !== undefined) return { status: 'Conflict', message: finding.message, finding };
   if (obstacle !== undefined) return { status: 'Blocked', message: obstacle };
   return { status: 'Waiting', message: 'Performing initial migration checks' };
+}
+
+/** What a person has to decide before anything is done for it; both at once where there are two. */
+function findingOf(spec: BatchSpec, instance: InstanceRecord): Finding | undefined {
+  const tools = withoutGuestTools(instance, spec.config);
+  const silent =
+    tools === undefined
+      ? undefined
+      : ({ code: 'NO_GUEST_TOOLS', message: tools.why, expected: 'running guest tools', found: 'none' } as const);
+  if (spec.defaults.force_conflict_resolution) return silent;
+  if (holds(spec.include_expression, instance, overridesOf(spec, instance.uuid))) return silent;
+  const message = `Instance no longer matches batch expression: ${spec.include_expression} (it is at ${instance.location})`;
+  return {
+    code: 'EXPRESSION_MISMATCH',
+    message: silent === undefined ? message : `${message}; ${silent.message}`,
+    expected: spec.include_expression,
+    found: instance.location,
+  };
 }

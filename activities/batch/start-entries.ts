@@ -4,6 +4,7 @@ import type { BatchActivities } from '../../workflows/contracts/batch-activities
 import type { BatchSpec } from '../../workflows/domain/batch/records.ts';
 import type { Entry } from '../../workflows/domain/batch/entry.ts';
 import type { MigrationInput, MigrationView, Member, StartOutcome } from '../../workflows/contracts/batch.ts';
+import { withoutGuestTools } from '../../workflows/domain/batch/guest-tools.ts';
 import { searchKeys } from '../../workflows/contracts/attributes.ts';
 import { migrationId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
@@ -79,6 +80,8 @@ class Readings {
     try {
       const seen = await (await this.#deps.source(name)).fetch(vm);
       if (seen === undefined) return { outcome: 'skipped', why: `source ${name} has no such VM any more` };
+      const tools = withoutGuestTools(seen.instance, this.#spec.config);
+      if (tools?.policy === 'skip') return { outcome: 'skipped', why: tools.why };
       return { entry: await firstEntry({ deps: this.#deps, spec: this.#spec, ...seen }) };
     } catch (err) {
       const trouble = sourceTrouble(name, err);

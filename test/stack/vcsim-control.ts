@@ -96,6 +96,8 @@ export interface VcsimVmSpec {
   readonly nics?: readonly VcsimNicSpec[];
   /** Inventory path of its host; default any. */
   readonly host?: string;
+  /** Guest tools do not run in it. */
+  readonly noTools?: boolean;
   readonly settings?: VcsimSettings;
 }
 

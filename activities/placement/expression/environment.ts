@@ -31,7 +31,7 @@ const nic = {
 
 const network = { uuid: string, source_specific_id: string, source: string, type: string, location: string };
 
-/** The host is not among them: where a VM runs at the moment says nothing about it. */
+/** Neither its host nor its tools are among them: where a VM runs, and what runs in it, at the moment says nothing about it. */
 const instance = {
   uuid: string,
   source_specific_id: string,
@@ -59,7 +59,7 @@ const instance = {
   disks: listOf(record('disk', disk)),
   snapshots: listOf(record('snapshot', { name: string })),
   last_update_from_source: time,
-} satisfies Record<keyof Omit<InstanceRecord, 'host'>, Type>;
+} satisfies Record<keyof Omit<InstanceRecord, 'host' | 'guest_tools'>, Type>;
 
 const names: Readonly<Record<Subject, Readonly<Record<string, Type>>>> = { instance, network, disk, nic };
 

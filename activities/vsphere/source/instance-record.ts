@@ -13,7 +13,7 @@ export const instancePaths: readonly string[] = [
   ...['config.name', 'config.instanceUuid', 'config.annotation', 'config.guestFullName', 'config.template'],
   ...['config.hardware.numCPU', 'config.hardware.memoryMB', 'config.hardware.device', 'config.firmware'],
   ...['config.bootOptions', 'config.changeTrackingEnabled', `config.extraConfig["${guestDataKey}"]`],
-  ...['summary.config', 'runtime.powerState', 'runtime.host', 'guest.net'],
+  ...['summary.config', 'runtime.powerState', 'runtime.host', 'guest.net', 'guest.toolsRunningStatus'],
 ];
 
 export interface VmFacts {
@@ -63,6 +63,7 @@ export function toInstanceRecord(facts: VmFacts, source: string, at: string): In
     disks: diskRecords(devices),
     snapshots: snapshotNames(fieldsOf(props.get('snapshot'))['rootSnapshotList']),
     host: hostOf(props.get('runtime.host')),
+    ...toolsOf(text('guest.toolsRunningStatus')),
     last_update_from_source: at,
   };
 }
@@ -115,4 +116,9 @@ function attributesOf(props: ReadonlyMap<string, unknown>): readonly (readonly [
 
 function snapshotNames(tree: unknown): readonly { readonly name: string }[] {
   return listOf(tree).flatMap((node) => [{ name: textOf(node['name']) }, ...snapshotNames(node['childSnapshotList'])]);
+}
+
+/** Tools that are about to run will. */
+function toolsOf(status: string): Pick<InstanceRecord, 'guest_tools'> {
+  return status === '' ? {} : { guest_tools: status !== 'guestToolsNotRunning' };
 }

@@ -71,6 +71,7 @@ test('a VM is in the inventory with everything, and its fetch says the same', as
     tpm: false,
     running: true,
     background_import: true,
+    guest_tools: true,
     disks: [
       {
         name: '[LocalDS_0] web 01/web 01.vmdk',

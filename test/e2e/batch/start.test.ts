@@ -212,6 +212,46 @@ describe('batches: who is in them, and how they start', { concurrency: 6 }, () =
     assert.equal((await vm.timeline())[0]?.status, 'Waiting');
   });
 
+  test('no_guest_tools ask: a running VM whose guest can’t be asked to shut down is a Conflict before anything is done', async () => {
+    const batch = await rig.batch();
+    const [silent, off] = [
+      await batch.vm('tools-ask', { noTools: true }),
+      await batch.vm('tools-off', { noTools: true, poweredOn: false }),
+    ];
+    await batch.apply();
+    await batch.start();
+    const { conflict, message } = await silent.becomes('Conflict');
+    assert.deepEqual([conflict?.code, conflict?.expected], ['NO_GUEST_TOOLS', 'running guest tools']);
+    assert.match(message, /only be switched off hard/);
+    await off.becomes('Finished');
+    assert.equal(await silent.power(), 'poweredOn');
+    assert.equal((await resolve(silent)).result, 'waiting');
+    await silent.becomes('Finished');
+    await batch.becomes('Finished');
+  });
+
+  test('no_guest_tools power-off and skip: such a VM is switched off hard without a question, or left out with the reason', async () => {
+    const hard = await rig.batch({ config: { no_guest_tools: 'power-off' } });
+    const vm = await hard.vm('tools-hard', { noTools: true });
+    await hard.apply();
+    await hard.start();
+    await vm.becomes('Finished');
+    assert.equal((await vm.timeline())[0]?.status, 'Waiting');
+
+    const without = await rig.batch({ config: { no_guest_tools: 'skip' } });
+    const [left, other] = [await without.vm('tools-skip', { noTools: true }), await without.vm('tools-run')];
+    await without.apply();
+    const { queued, skipped } = await without.start();
+    assert.equal(queued, 1);
+    assert.deepEqual(
+      skipped.map(({ name, why }) => [name, /^NO_GUEST_TOOLS: .*no_guest_tools: skip/.test(why)]),
+      [[left.name, true]],
+    );
+    await other.becomes('Finished');
+    await without.becomes('Finished');
+    assert.equal(await left.power(), 'poweredOn');
+  });
+
   test('batch/S09: a VM without an address is Blocked until its guest reports one and the source was read', async () => {
     const batch = await rig.batch();
     const vm = await batch.vm('s09', blocked);

@@ -114,6 +114,7 @@ describe('a batch file', () => {
         window_end_in_conflict: 'rollback',
         create_retries: 10,
         stale_source: 'recopy',
+        no_guest_tools: 'ask',
       },
       overrides: {
         '5298cc11-96ea-4f50-b018-6d80bfdaa7d9': {

@@ -9,6 +9,8 @@ interface ConflictChoice {
 /** What to do first, by what is wrong; then it is looked at again. */
 const remedies: Readonly<Record<ConflictCode, string>> = {
   EXPRESSION_MISMATCH: 'migrate it all the same: its batch never looks at the expression for it again',
+  NO_GUEST_TOOLS:
+    'migrate it all the same: where its guest tools still do not run in its downtime, it is switched off hard, as by a power cut',
   PLACEMENT_CHANGED:
     'after you changed source, overrides, rules or program so that it is placed as before: check again, go on if it is',
   PLACEMENT_FAILED: 'after you corrected rules, program or network_overrides: place it again, go on if that works',

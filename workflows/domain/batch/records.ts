@@ -79,6 +79,8 @@ export interface InstanceRecord {
   readonly snapshots: readonly { readonly name: string }[];
   /** Reference of the host it runs on, such as `HostSystem:host-12`: imports per host are limited. */
   readonly host: string;
+  /** Whether they ran when this was read; absent: not known. */
+  readonly guest_tools?: boolean;
   readonly last_update_from_source: string;
 }
 
@@ -194,6 +196,8 @@ export interface BatchSpec {
     readonly window_end_in_conflict: 'rollback' | 'hold';
     readonly create_retries: number;
     readonly stale_source: 'recopy' | 'accept';
+    /** What becomes of a running VM that can't be asked to shut down: a person decides, it is switched off hard, it is left out. */
+    readonly no_guest_tools: 'ask' | 'power-off' | 'skip';
   };
   /** By instance uuid. */
   readonly overrides: Readonly<Record<string, InstanceOverrides>>;
@@ -252,6 +256,7 @@ export type BatchStatus = 'Defined' | 'Running' | 'Stopped' | 'Error' | 'Finishe
 
 export type ConflictCode =
   | 'EXPRESSION_MISMATCH'
+  | 'NO_GUEST_TOOLS'
   | 'PLACEMENT_CHANGED'
   | 'PLACEMENT_FAILED'
   | 'TARGET_GONE'

@@ -214,12 +214,20 @@ type guestBody struct {
 	Ref      string              `json:"ref"`
 	Ips      map[string][]string `json:"ips"`
 	Detailed *string             `json:"detailed"` // empty: nothing
+	Tools    *bool               `json:"tools"`    // whether they run
 }
 
 func (c *control) guest(ctx context.Context, body guestBody) error {
 	spec := types.VirtualMachineConfigSpec{}
 	if body.Detailed != nil {
 		spec.ExtraConfig = append(spec.ExtraConfig, &types.OptionValue{Key: "guestInfo.detailed.data", Value: *body.Detailed})
+	}
+	if body.Tools != nil {
+		status := types.VirtualMachineToolsRunningStatusGuestToolsNotRunning
+		if *body.Tools {
+			status = types.VirtualMachineToolsRunningStatusGuestToolsRunning
+		}
+		spec.ExtraConfig = append(spec.ExtraConfig, &types.OptionValue{Key: "SET.guest.toolsRunningStatus", Value: string(status)})
 	}
 	if len(body.Ips) > 0 {
 		var nets []types.GuestNicInfo

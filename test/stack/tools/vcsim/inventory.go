@@ -30,7 +30,8 @@ type newVM struct {
 	Network     string            `json:"network"` // inventory path of the network that its card is on
 	Disks       []newDisk         `json:"disks"`
 	Nics        []newNic          `json:"nics"`
-	Host        string            `json:"host"` // inventory path
+	Host        string            `json:"host"`    // inventory path
+	NoTools     bool              `json:"noTools"` // guest tools don't run; else they do
 	Settings    settings          `json:"settings"`
 }
 
@@ -111,7 +112,11 @@ func (c *control) finishNew(ctx context.Context, ref string, v newVM) error {
 			ips[nic.Mac] = nic.Ips
 		}
 	}
-	return c.guest(ctx, guestBody{Ref: ref, Ips: ips})
+	guest := guestBody{Ref: ref, Ips: ips}
+	if tools := !v.NoTools; !v.Template {
+		guest.Tools = &tools
+	}
+	return c.guest(ctx, guest)
 }
 
 // pool is the one with this path, else that of the first cluster of the folder's datacenter, else that of any host there.
