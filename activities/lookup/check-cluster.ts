@@ -86,7 +86,8 @@ async function knows(
 function access(missing: readonly string[]): Check {
   const name = 'permissions';
   if (missing.length === 0) return { name, ok: true, detail: 'all that workers need' };
-  const remedy = 'kubectl apply -f workers/deploy/rbac/vmflow.yaml, with the account of the workers among its subjects';
+  const remedy =
+    'apply the overlay of workers/deploy again, or workers/deploy/rbac/vmflow.yaml with the account of the workers among its subjects';
   return { name, ok: false, detail: `missing: ${missing.join(', ')}`, failure: 'forbidden', remedy };
 }
 

@@ -19,7 +19,10 @@ export interface Need {
   readonly verbs: readonly string[];
 }
 
-/** What control workers do in the cluster, in all namespaces. What the bridge may is seen by its webhook: it can have its own account. */
+/**
+ * What control workers do in the cluster, in all namespaces. The bridge can have an account of its own: whether that may enough
+ * shows in its webhook.
+ */
 export const needs: readonly Need[] = [
   { resource: resources.vmop, verbs: [...reading, 'create', 'patch', 'delete'] },
   { resource: resources.vmop, subresource: 'status', verbs: ['patch'] },

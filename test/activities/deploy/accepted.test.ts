@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { needs, setNeeds, type Need } from '../../../activities/lookup/cluster-access.ts';
 import { ensureConfiguration } from '../../../workers/bridge/webhook-configuration.ts';
@@ -7,7 +10,7 @@ import { startKubernetes, type KubernetesUnderTest } from '../../stack/kubernete
 import { bridgeNeeds } from '../../support/bridge-needs.ts';
 import { connect } from '../kubernetes/builders.ts';
 import { applyOne, applyStrictly } from './applied.ts';
-import { kustomized, ofKind, overlays, type Manifest, type PodTemplate } from './kustomized.ts';
+import { deployDir, kustomized, ofKind, overlays, type Manifest, type PodTemplate } from './kustomized.ts';
 
 let kubernetes: KubernetesUnderTest;
 const built = new Map<string, readonly Manifest[]>();
@@ -78,13 +81,27 @@ test('a field that the API does not know is refused', async () => {
   assert.match(JSON.stringify(body), /\.mountToken: field not declared in schema/);
 });
 
-test('the ways to the far sides are accepted', async () => {
-  const policies = await kustomized('components/far-sides');
-  assert.deepEqual(
-    policies.map(({ kind }) => kind),
-    ['NetworkPolicy', 'NetworkPolicy'],
-  );
-  await applyStrictly(kubernetes.admin, policies);
+test('the ways to the far sides are added by an overlay that names them, and accepted', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'vmflow-overlays-'));
+  try {
+    await cp(deployDir, dir, { recursive: true });
+    for (const overlay of overlays) {
+      const file = join(dir, 'overlays', overlay, 'kustomization.yaml');
+      const text = await readFile(file, 'utf8');
+      await writeFile(file, text.replace('# components:\n#   - ', 'components:\n  - '));
+      const before = new Set(objectsOf(overlay).map(({ kind, metadata }) => `${kind} ${metadata.name}`));
+      const more = (await kustomized(`overlays/${overlay}`, dir)).filter(
+        ({ kind, metadata }) => !before.has(`${kind} ${metadata.name}`),
+      );
+      assert.deepEqual(more.map(({ metadata }) => metadata.name).sort(), [
+        'vmflow-far-sides-control',
+        'vmflow-far-sides-transfer',
+      ]);
+      await applyStrictly(kubernetes.admin, more);
+    }
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
 });
 
 type NamedNeed = Need & { readonly name?: string };

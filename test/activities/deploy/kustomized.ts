@@ -20,10 +20,10 @@ export const overlays = ['single', 'ha'] as const;
 
 export const deployDir = fileURLToPath(new URL('../../../workers/deploy', import.meta.url));
 
-/** All objects that kustomize makes of a folder of workers/deploy. Fails with its words. */
-export async function kustomized(folder: string): Promise<readonly Manifest[]> {
+/** All objects that kustomize makes of a folder of workers/deploy, or of a copy of that. Fails with its words. */
+export async function kustomized(folder: string, cwd: string = deployDir): Promise<readonly Manifest[]> {
   const kustomize = await findTool(tools.kustomize);
-  const { stdout } = await promisify(execFile)(kustomize, ['build', folder], { cwd: deployDir });
+  const { stdout } = await promisify(execFile)(kustomize, ['build', folder], { cwd });
   return parseAllDocuments(stdout).map((document) => document.toJS() as Manifest);
 }
 
@@ -102,6 +102,7 @@ export interface PodTemplate {
     readonly serviceAccountName: string;
     readonly automountServiceAccountToken: boolean;
     readonly terminationGracePeriodSeconds: number;
+    readonly securityContext: Readonly<Record<string, unknown>>;
     readonly affinity?: {
       readonly podAntiAffinity: {
         readonly requiredDuringSchedulingIgnoredDuringExecution: readonly {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { parseConfig } from '../../../activities/config.ts';
+import { resources } from '../../../activities/kubernetes/resources.ts';
 import type { ConfigFile } from '../../../activities/schemas/config.ts';
 import { shutdown } from '../../../workers/process.ts';
 import { parseAddress, readSettings, type ProcessKind } from '../../../workers/settings.ts';
@@ -211,12 +212,31 @@ for (const overlay of overlays) {
       }
     });
 
+    test('has a label on everything that is removed by it, and no other kinds that stay', () => {
+      const labelled = built.get(overlay)!.filter(({ kind }) => kind !== 'CustomResourceDefinition');
+      for (const { kind, metadata } of labelled)
+        assert.equal(metadata.labels?.['app.kubernetes.io/part-of'], 'vmflow', `${kind} ${metadata.name}`);
+      const ofCluster = labelled.filter(({ metadata }) => metadata.namespace === undefined).map(({ kind }) => kind);
+      assert.deepEqual([...new Set(ofCluster)].sort(), [
+        ...['ClusterRole', 'ClusterRoleBinding', 'Namespace', 'PriorityClass', 'ValidatingWebhookConfiguration'],
+      ]);
+    });
+
     test('names its image in one place, as one that nobody has', () => {
       const images = kinds.map((kind) => deployed(overlay, kind).container.image);
       assert.deepEqual([...new Set(images)], ['registry.example/replace-me/vmflow:replace-me']);
     });
   });
 }
+
+test('the overlay ha leaves the definitions of VMs to the cluster, single brings them', () => {
+  const groups = (overlay: string): readonly string[] => {
+    const definitions = built.get(overlay)!.filter(({ kind }) => kind === 'CustomResourceDefinition');
+    return [...new Set(definitions.map(({ metadata }) => metadata.name.replace(/^[^.]+\./, '')))].sort();
+  };
+  const [vms, below, sets] = [resources.vm.group, resources.machine.group, resources.set.group];
+  assert.deepEqual([groups('single'), groups('ha')], [[sets, below, vms], [sets]]);
+});
 
 test('the overlay ha has more than one of each, each on a node of its own; single has one', () => {
   const replicas = (overlay: string): readonly number[] =>
