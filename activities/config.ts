@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parse } from 'yaml';
@@ -143,13 +144,24 @@ export async function secretFileWarnings(file: ConfigFile): Promise<string[]> {
   const targets = Object.values(file.targets).map((entry) => entry.clientKeyFile);
   const paths = [...vcenters, ...registries, ...targets].filter((path) => path !== undefined);
   const checked = await Promise.all(
-    paths.map(async (path) => ({ path, mode: (await stat(path).catch(() => undefined))?.mode })),
+    paths.map(async (path) => ({ path, found: await stat(path).catch(() => undefined) })),
   );
   return checked
-    .filter(({ mode }) => mode === undefined || (mode & 0o077) !== 0)
-    .map(({ path, mode }) =>
-      mode === undefined ? `${path} can't be read` : `${path} is readable by others: chmod 600 ${path}`,
+    .filter(({ found }) => found === undefined || isOpen(found))
+    .map(({ path, found }) =>
+      found === undefined
+        ? `${path} can't be read`
+        : `${path} is readable by others: chmod ${isOurs(found) ? '600' : 'o='} ${path}`,
     );
+}
+
+/** A file of somebody else is read through its group, as in a Pod: only the others are too many. */
+function isOpen(file: Pick<Stats, 'mode' | 'uid'>): boolean {
+  return (file.mode & (isOurs(file) ? 0o077 : 0o007)) !== 0;
+}
+
+function isOurs({ uid }: Pick<Stats, 'uid'>): boolean {
+  return uid === process.getuid?.();
 }
 
 async function secret(

@@ -40,7 +40,7 @@ const heartbeatThrottle = '2 seconds';
 const stickyTimeout = '4 seconds';
 
 /** A running swap gets time to finish; a transfer stops at once and is taken up by another worker. */
-const shutdown = { grace: '25 seconds', force: '55 seconds' } as const;
+export const shutdown = { grace: '25 seconds', force: '55 seconds' } as const;
 
 /** Runs one worker process until it is told to stop (SIGTERM, SIGINT). */
 export async function runWorker(kind: WorkerKind): Promise<void> {

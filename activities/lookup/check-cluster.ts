@@ -12,7 +12,7 @@ const overlookedMs = 60_000;
 /** Reachable and trusted, kinds known, allowed, guarded by the webhook, watched by the bridge: one line each. */
 export async function checkCluster(cluster: Cluster, { url, user }: EndpointInfo, file: ConfigFile): Promise<Check[]> {
   // Without a registry there are no sets, and perhaps not even their kinds.
-  const use = { hasWebhook: file.webhook !== undefined, hasSets: Object.keys(file.registries).length > 0 };
+  const use = { hasSets: Object.keys(file.registries).length > 0 };
   let missing: readonly string[];
   try {
     missing = await missingAccess(cluster, use);
@@ -24,7 +24,12 @@ export async function checkCluster(cluster: Cluster, { url, user }: EndpointInfo
   // What follows acts on these kinds.
   if (!kinds.ok) return checks;
   const ofSets = use.hasSets ? await checkSets(cluster, file) : [];
-  return [...checks, ...ofSets, await checkWebhook(cluster, use.hasWebhook), ...(await checkIntake(cluster))];
+  return [
+    ...checks,
+    ...ofSets,
+    await checkWebhook(cluster, file.webhook !== undefined),
+    ...(await checkIntake(cluster)),
+  ];
 }
 
 function failedLogIn(err: unknown, url: string): Check {
@@ -80,8 +85,9 @@ async function knows(
 
 function access(missing: readonly string[]): Check {
   const name = 'permissions';
-  if (missing.length === 0) return { name, ok: true, detail: 'all that workers and bridge need' };
-  const remedy = 'kubectl apply -f workers/deploy/rbac/vmflow.yaml, with the account of the workers among its subjects';
+  if (missing.length === 0) return { name, ok: true, detail: 'all that workers need' };
+  const remedy =
+    'apply the overlay of workers/deploy again, or workers/deploy/rbac/vmflow.yaml with the account of the workers among its subjects';
   return { name, ok: false, detail: `missing: ${missing.join(', ')}`, failure: 'forbidden', remedy };
 }
 
@@ -99,7 +105,7 @@ async function checkWebhook(cluster: Cluster, isWanted: boolean): Promise<Check>
     await cluster.create(resources.vmop, 'default', probe, { dryRun: true });
     const meaning = 'an operation that breaks the rules is created and ends Failed instead of being refused';
     if (!isWanted) return { name, ok: true, detail: `none is configured: ${meaning}` };
-    const remedy = 'start the bridge: it installs the webhook';
+    const remedy = 'start the bridge: it installs the webhook, and says in its log if it may not (workers/deploy/rbac)';
     return { name, ok: false, detail: `not in effect: ${meaning}`, failure: 'wrong', remedy };
   } catch (err) {
     if (!(err instanceof ClusterError)) throw err;

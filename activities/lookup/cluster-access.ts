@@ -11,19 +11,20 @@ const accessReview: Resource = {
 };
 
 const reading = ['get', 'list', 'watch'] as const;
-const everything = [...reading, 'create', 'update', 'patch', 'delete'] as const;
 
-interface Need {
+/** A kind, and what is done with its objects. */
+export interface Need {
   readonly resource: Resource;
   readonly subresource?: string;
-  /** Only of the object with this name. */
-  readonly name?: string;
   readonly verbs: readonly string[];
 }
 
-/** What workers and bridge do in the cluster, in all namespaces. */
+/**
+ * What control workers do in the cluster, in all namespaces. The bridge can have an account of its own: whether that may enough
+ * shows in its webhook.
+ */
 export const needs: readonly Need[] = [
-  { resource: resources.vmop, verbs: everything },
+  { resource: resources.vmop, verbs: [...reading, 'create', 'patch', 'delete'] },
   { resource: resources.vmop, subresource: 'status', verbs: ['patch'] },
   // The API server asks for it when a migration names its operation as the owner that blocks deletion.
   { resource: resources.vmop, subresource: 'finalizers', verbs: ['update'] },
@@ -33,20 +34,6 @@ export const needs: readonly Need[] = [
   { resource: resources.instance, verbs: [...reading, 'patch', 'delete'] },
   { resource: resources.migration, verbs: [...reading, 'create', 'delete'] },
   { resource: resources.event, verbs: ['create'] },
-];
-
-/** What the bridge needs besides, where it serves the webhook. */
-export const webhookNeeds: readonly Need[] = [
-  {
-    resource: {
-      group: 'admissionregistration.k8s.io',
-      version: 'v1',
-      plural: 'validatingwebhookconfigurations',
-      kind: 'ValidatingWebhookConfiguration',
-    },
-    name: 'vmflow',
-    verbs: ['get', 'create', 'patch'],
-  },
 ];
 
 /** What sets need besides: they, their hibernations, the Pods that stand for their VMs, and the nodes where those run. */
@@ -69,14 +56,13 @@ const sideBySide = 8;
 
 /** What of the configuration needs rights of its own. */
 export interface ClusterUse {
-  readonly hasWebhook: boolean;
   readonly hasSets: boolean;
 }
 
 /** What may not be done, as `patch virtualmachineoperations/status`. Fails when the API server can't be asked. */
-export async function missingAccess(cluster: Cluster, { hasWebhook, hasSets }: ClusterUse): Promise<readonly string[]> {
+export async function missingAccess(cluster: Cluster, { hasSets }: ClusterUse): Promise<readonly string[]> {
   const limit = pLimit(sideBySide);
-  const all = [...needs, ...(hasSets ? setNeeds : []), ...(hasWebhook ? webhookNeeds : [])];
+  const all = [...needs, ...(hasSets ? setNeeds : [])];
   const asked = all.flatMap((need) => need.verbs.map((verb) => ({ need, verb })));
   const [first, ...others] = asked;
   if (first === undefined) return [];
@@ -87,9 +73,9 @@ export async function missingAccess(cluster: Cluster, { hasWebhook, hasSets }: C
   return asked.filter((_, place) => answers[place] === false).map(({ need, verb }) => `${verb} ${pluralOf(need)}`);
 }
 
-async function isAllowed(cluster: Cluster, { resource, subresource, name }: Need, verb: string): Promise<boolean> {
+async function isAllowed(cluster: Cluster, { resource, subresource }: Need, verb: string): Promise<boolean> {
   const { group, version, plural } = resource;
-  const narrower = { ...(subresource === undefined ? {} : { subresource }), ...(name === undefined ? {} : { name }) };
+  const narrower = subresource === undefined ? {} : { subresource };
   const resourceAttributes = { group, version, resource: plural, verb, ...narrower };
   const { status } = await cluster.create(accessReview, undefined, { spec: { resourceAttributes } });
   return status?.['allowed'] === true;

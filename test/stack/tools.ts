@@ -85,6 +85,15 @@ export const tools = {
     ldflags: '-s -w -X github.com/distribution/distribution/v3/version.version=v3.1.2',
     buildTakes: 'about 2 minutes',
   },
+  kustomize: {
+    name: 'kustomize',
+    env: 'VMFLOW_KUSTOMIZE_BIN',
+    onPath: 'kustomize',
+    module: 'kustomize',
+    package: 'sigs.k8s.io/kustomize/kustomize/v5',
+    ldflags: '-s -w',
+    buildTakes: 'half a minute',
+  },
   temporalTestServer: {
     name: 'temporal-test-server',
     env: 'VMFLOW_TEMPORAL_TEST_SERVER_BIN',

@@ -181,6 +181,16 @@ describe('look-ups of a cluster', () => {
     assert.doesNotMatch(permissions?.detail ?? '', /create cocoonhibernations(,|$)/);
   });
 
+  test('the rights of the webhook are not asked for: the bridge may have an account of its own', async () => {
+    const wanting = 'webhook: { url: "https://127.0.0.1:1/admit" }';
+    const { permissions } = await checksOf(lookups(as('operator'), it.kubernetes.kubeconfig('operator'), wanting));
+    assert.match(permissions?.detail ?? '', /patch virtualmachineoperations\/status/);
+    assert.doesNotMatch(
+      permissions?.detail ?? '',
+      /validatingwebhookconfigurations|update virtualmachineoperations(,|$)/,
+    );
+  });
+
   test('who may too little is told which verbs are missing', async () => {
     const checks = await checksOf(lookups(as('operator'), it.kubernetes.kubeconfig('operator')));
     const { ok, detail = '', failure, remedy = '' } = checks['permissions'] ?? {};

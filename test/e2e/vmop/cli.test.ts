@@ -411,7 +411,7 @@ describe('VM operations from the command line', () => {
     assert.match(list.stdout, /cluster {2}cluster {2}https:\/\/127\.0\.0\.1:\d+ {2}vmflow {2}ca\n/);
     const check = await vmflow(environment(), 'endpoint', 'check', 'cluster');
     assert.equal(check.exit, 0, check.stdout + check.stderr);
-    assert.match(check.stdout, /permissions +ok +all that workers and bridge need/);
+    assert.match(check.stdout, /permissions +ok +all that workers need/);
   });
 });
 

@@ -5,9 +5,10 @@ import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../../activities/kubernetes/port.ts';
 import { clusterEndpoint } from '../../../activities/lookup/cluster-endpoint.ts';
 import { pageOf, vmInfo, vmopInfo } from '../../../activities/lookup/cluster-info.ts';
-import { needs, setNeeds, webhookNeeds } from '../../../activities/lookup/cluster-access.ts';
+import { needs, setNeeds, type Need } from '../../../activities/lookup/cluster-access.ts';
 import { createConfig, parseConfig } from '../../../activities/config.ts';
 import { lookupProblem } from '../../../workflows/lookup/request-shape.ts';
+import { bridgeNeeds } from '../../support/bridge-needs.ts';
 
 const metadata = {
   name: 'db-0-stop',
@@ -79,12 +80,13 @@ test('pages are at most 100 KB, in one order, and together they are everything o
   assert.equal(pageOf([{ namespace: 'n', name: 'big', filling: 'x'.repeat(200_000) }]).items.length, 1);
 });
 
-test('the permissions that are looked at are those that the shipped role gives', async () => {
+test('the role for one account gives what workers and bridge need', async () => {
   const text = await readFile(new URL('../../../workers/deploy/rbac/vmflow.yaml', import.meta.url), 'utf8');
   const role = parseAllDocuments(text)
     .map((document) => document.toJS() as { kind: string; rules: readonly Rule[] })
     .find(({ kind }) => kind === 'ClusterRole');
-  for (const { resource, subresource, name, verbs } of [...needs, ...setNeeds, ...webhookNeeds]) {
+  const named: readonly (Need & { readonly name?: string })[] = [...needs, ...setNeeds, ...bridgeNeeds];
+  for (const { resource, subresource, name, verbs } of named) {
     const plural = subresource === undefined ? resource.plural : `${resource.plural}/${subresource}`;
     for (const verb of verbs) {
       const isGiven = role?.rules.some(

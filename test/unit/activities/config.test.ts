@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -148,3 +148,19 @@ test('a secret file that others can read is warned about', async () => {
   await chmod(secret, 0o640);
   assert.match((await secretFileWarnings(token))[0] ?? '', /chmod 600/);
 });
+
+const isRoot = process.getuid?.() === 0;
+test(
+  'a secret file of somebody else may be read by its group, as a Pod reads its secrets',
+  { skip: isRoot ? false : 'only root gives a file away' },
+  async () => {
+    const secret = join(dir, 'of-another');
+    await writeFile(secret, 'x');
+    await chown(secret, 12_345, process.getgid!());
+    const file = parseConfig(vcenter(`    passwordFile: ${secret}\n`), 'vmflow.yaml');
+    await chmod(secret, 0o440);
+    assert.deepEqual(await secretFileWarnings(file), []);
+    await chmod(secret, 0o444);
+    assert.deepEqual(await secretFileWarnings(file), [`${secret} is readable by others: chmod o= ${secret}`]);
+  },
+);
