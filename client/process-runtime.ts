@@ -15,6 +15,7 @@ export function processRuntime(): Runtime {
     sleep,
     ask,
     readText,
+    writeText: async (path, text) => (await import('node:fs/promises')).writeFile(path, text),
     connect: async (settings) => (await import('./connection.ts')).connect(settings, process.env),
     httpStatus: async (url, timeoutMs) => {
       const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs), redirect: 'manual' });

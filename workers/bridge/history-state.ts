@@ -1,0 +1,86 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { mendFile, readRecords } from '../../activities/history/file.ts';
+import { endActions } from '../../activities/history/record.ts';
+import type { ClosedRun } from '../../activities/history/past.ts';
+
+/** Visibility may tell of a run this much later than of one that ended after it. */
+export const overlapMs = 10 * 60_000;
+
+/**
+ * How far the record is. Kept in `<file>.state`, so that it goes on where it was when the file was moved away; what the file itself
+ * holds counts too, so that nothing is lost with the state, and nothing is doubled by a death between the two.
+ */
+export class HistoryState {
+  readonly #path: string;
+  /** Recorded runs and when they were closed; old ones are forgotten, nobody asks for them again. */
+  readonly #done: Map<string, string>;
+  /** Ids of the records of a run that was not written to its end. */
+  readonly written: ReadonlySet<string>;
+  #since: string | undefined;
+
+  private constructor(path: string, since: string | undefined, done: Map<string, string>, written: Set<string>) {
+    this.#path = path;
+    this.#since = since;
+    this.#done = done;
+    this.written = written;
+  }
+
+  /** Reads both, and cuts off what was torn in the file. */
+  static async load(file: string): Promise<HistoryState> {
+    await mendFile(file);
+    const path = `${file}.state`;
+    const { since, done } = await readState(path);
+    const runs = new Map(Object.entries(done));
+    let last: { readonly run: string; readonly ids: Set<string>; isWhole: boolean } | undefined;
+    for await (const { id, run, at, action } of readRecords(file)) {
+      if (last?.run !== run) last = { run, ids: new Set(), isWhole: false };
+      last.ids.add(id);
+      last.isWhole = endActions.some((end) => end === action);
+      runs.set(run, at);
+    }
+    if (last !== undefined && !last.isWhole && !(last.run in done)) runs.delete(last.run);
+    return new HistoryState(path, since, runs, last?.ids ?? new Set());
+  }
+
+  /** From when on runs are to be looked for; undefined: all that there are. */
+  get from(): string | undefined {
+    return this.#since === undefined ? undefined : earlier(this.#since);
+  }
+
+  isDone({ runId }: ClosedRun): boolean {
+    return this.#done.has(runId);
+  }
+
+  /** The run is in the file, or has nothing to be told of. */
+  async finish({ runId, closedAt }: ClosedRun): Promise<void> {
+    this.#done.set(runId, closedAt);
+    await this.advance(closedAt);
+  }
+
+  /** All that was closed before this time is recorded, up to the overlap. */
+  async advance(closedAt: string): Promise<void> {
+    if (this.#since === undefined || closedAt > this.#since) this.#since = closedAt;
+    const from = earlier(this.#since);
+    for (const [run, at] of this.#done) if (at < from) this.#done.delete(run);
+    const text = JSON.stringify({ since: this.#since, done: Object.fromEntries(this.#done) });
+    await writeFile(`${this.#path}.new`, text);
+    await rename(`${this.#path}.new`, this.#path);
+  }
+}
+
+function earlier(at: string): string {
+  return new Date(Date.parse(at) - overlapMs).toISOString();
+}
+
+/** Without a state everything that Temporal has and the file hasn't is recorded. */
+async function readState(path: string): Promise<{ since?: string; done: Readonly<Record<string, string>> }> {
+  try {
+    const { since, done } = JSON.parse(await readFile(path, 'utf8')) as { since: string; done: Record<string, string> };
+    return { since: new Date(since).toISOString(), done };
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    // What a dying machine left half written is no state either.
+    if (isMissing || error instanceof SyntaxError || error instanceof RangeError) return { done: {} };
+    throw error;
+  }
+}
