@@ -49,11 +49,11 @@ const longListMs = 10 * 60_000;
 const lookupDeadlineMs = 30 * 60_000;
 
 /** Connects, or rejects with a message that names the address. */
-export async function openTemporal(options: ConnectionOptions, settings: Settings): Promise<Gateway> {
+export async function openTemporal(options: ConnectionOptions, settings: Settings, identity: string): Promise<Gateway> {
   const context = contextOf(settings);
   try {
     const connection = await Connection.connect(options);
-    return new TemporalGateway(connection, settings);
+    return new TemporalGateway(connection, settings, identity);
   } catch (error) {
     throw fromTemporal(error, { ...context, attempt: 'connect', needsWorker: false });
   }
@@ -73,12 +73,13 @@ class TemporalGateway extends TemporalAdmin implements Gateway {
   readonly #settings: Settings;
   readonly #schedules: TemporalSchedules;
 
-  constructor(connection: Connection, settings: Settings) {
+  constructor(connection: Connection, settings: Settings, identity: string) {
     super(connection, settings.namespace.value, (attempt, deadlineMs, call) => this.#call(attempt, deadlineMs, call));
     this.#settings = settings;
     this.#client = new Client({
       connection,
       namespace: settings.namespace.value,
+      identity,
       interceptors: clientInterceptors,
     });
     this.#schedules = new TemporalSchedules(connection, settings.namespace.value);

@@ -53,9 +53,9 @@ export class Selection {
   }
 }
 
-/** The name without its namespace. */
+/** The name without its namespace or folder. */
 function nameIn(vm: string): string {
-  return vm.slice(vm.indexOf('/') + 1);
+  return vm.slice(vm.lastIndexOf('/') + 1);
 }
 
 function moment(flag: string, text: string | undefined, now: Date): string | undefined {

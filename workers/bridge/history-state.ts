@@ -14,7 +14,7 @@ export class HistoryState {
   readonly #path: string;
   /** Recorded runs and when they were closed; old ones are forgotten, nobody asks for them again. */
   readonly #done: Map<string, string>;
-  /** Ids of the records of a run that was not written to its end. */
+  /** Ids of the records of runs that are in the file without their end: the rest of them may have been lost. */
   readonly written: ReadonlySet<string>;
   #since: string | undefined;
 
@@ -31,15 +31,18 @@ export class HistoryState {
     const path = `${file}.state`;
     const { since, done } = await readState(path);
     const runs = new Map(Object.entries(done));
-    let last: { readonly run: string; readonly ids: Set<string>; isWhole: boolean } | undefined;
+    const begun = new Map<string, string[]>();
     for await (const { id, run, at, action } of readRecords(file)) {
-      if (last?.run !== run) last = { run, ids: new Set(), isWhole: false };
-      last.ids.add(id);
-      last.isWhole = endActions.some((end) => end === action);
-      runs.set(run, at);
+      if (endActions.some((end) => end === action)) {
+        begun.delete(run);
+        runs.set(run, at);
+      } else if (!runs.has(run)) {
+        const ids = begun.get(run);
+        if (ids === undefined) begun.set(run, [id]);
+        else ids.push(id);
+      }
     }
-    if (last !== undefined && !last.isWhole && !(last.run in done)) runs.delete(last.run);
-    return new HistoryState(path, since, runs, last?.ids ?? new Set());
+    return new HistoryState(path, since, runs, new Set([...begun.values()].flat()));
   }
 
   /** From when on runs are to be looked for; undefined: all that there are. */
