@@ -38,12 +38,30 @@ async function fromFiles(
 ): Promise<{ readonly records: ReadonlyMap<string, HistoryRecord>; readonly whole: ReadonlySet<string> }> {
   const records = new Map<string, HistoryRecord>();
   const whole = new Set<string>();
-  for (const path of paths)
-    for await (const record of readRecords(path)) {
-      if (selection.has(record)) records.set(record.id, record);
-      if (endActions.some((end) => end === record.action)) whole.add(record.run);
+  for (const path of paths) {
+    try {
+      for await (const record of readRecords(path)) {
+        if (selection.has(record)) records.set(record.id, record);
+        if (endActions.some((end) => end === record.action)) whole.add(record.run);
+      }
+    } catch (error) {
+      throw unreadable(path, error);
     }
+  }
   return { records, whole };
+}
+
+function unreadable(path: string, error: unknown): CliError {
+  const isDenied = error instanceof Error && 'code' in error && error.code === 'EACCES';
+  return new CliError({
+    exit: isDenied ? 'denied' : 'failed',
+    reason: 'RECORD_UNREADABLE',
+    message: `can't read the record ${path}`,
+    why: error instanceof Error ? error.message : String(error),
+    state: 'nothing was exported',
+    next: `ls -l ${path}`,
+    cause: error,
+  });
 }
 
 async function fromTemporal(

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { appendRecords } from '../../activities/history/file.ts';
 import type { ClosedRun, Past } from '../../activities/history/past.ts';
+import type { HistoryRecord } from '../../activities/history/record.ts';
 import { recordsOf } from '../../activities/history/records.ts';
 import { causeOf } from '../../activities/kubernetes/classify.ts';
 import type { WorkerLog } from '../log.ts';
@@ -68,17 +69,33 @@ export class HistoryKeeper {
         closed.push(...page);
         if (!(await this.#mayWrite())) return;
       }
-      const oldestFirst = closed.toSorted((a, b) => (a.closedAt < b.closedAt ? -1 : 1));
-      for (const run of oldestFirst.filter((one) => !state.isDone(one))) {
-        if (this.#stopping.signal.aborted || !(await this.#mayWrite())) return;
-        await this.#record(run, state);
-      }
-      const newest = oldestFirst.at(-1);
-      if (newest !== undefined && state.from === undefined) await state.advance(newest.closedAt);
+      const failure = await this.#recordAll(closed, state);
+      if (await this.#mayWrite()) await state.save();
+      if (failure !== undefined) throw failure;
     } catch (error) {
       this.#state = undefined;
       throw error;
     }
+  }
+
+  /** One that can't be read holds up no other: it is looked for again, and told of. */
+  async #recordAll(closed: readonly ClosedRun[], state: HistoryState): Promise<Error | undefined> {
+    const oldestFirst = closed.toSorted((a, b) => (a.closedAt < b.closedAt ? -1 : 1));
+    let failure: Error | undefined;
+    for (const run of oldestFirst.filter((one) => !state.isDone(one))) {
+      if (this.#stopping.signal.aborted || !(await this.#mayWrite())) return failure;
+      const records = await this.#recordsOf(run);
+      if (records instanceof Error) failure ??= records;
+      // The history may have taken its time.
+      else if (await this.#mayWrite()) {
+        const missing = records.filter(({ id }) => !state.written.has(id));
+        if (missing.length > 0) await appendRecords(this.#options.file, missing);
+        await state.finish(run, failure === undefined);
+      }
+    }
+    const newest = oldestFirst.at(-1);
+    if (newest !== undefined && failure === undefined) state.reach(newest);
+    return failure;
   }
 
   async #mayWrite(): Promise<boolean> {
@@ -87,18 +104,17 @@ export class HistoryKeeper {
     return isOurs;
   }
 
-  async #record(run: ClosedRun, state: HistoryState): Promise<void> {
-    const { past, file, log } = this.#options;
-    const read = await past.read(run, this.#stopping.signal);
-    if (read === undefined)
-      log.warn({ workflowId: run.workflowId, runId: run.runId }, 'A run was removed before it was recorded');
-    const records = read === undefined ? [] : recordsOf(read).filter(({ id }) => !state.written.has(id));
-    if (records.length > 0) {
-      // The history may have taken its time.
-      if (!(await this.#mayWrite())) return;
-      await appendRecords(file, records);
+  async #recordsOf(run: ClosedRun): Promise<readonly HistoryRecord[] | Error> {
+    const { past, log } = this.#options;
+    const { workflowId, runId } = run;
+    try {
+      const read = await past.read(run, this.#stopping.signal);
+      if (read !== undefined) return recordsOf(read);
+      log.warn({ workflowId, runId }, 'A run was removed before it was recorded');
+      return [];
+    } catch (error) {
+      return new Error(`can't read the history of ${workflowId}, run ${runId}: ${causeOf(error)}`);
     }
-    await state.finish(run);
   }
 
   #works(): void {

@@ -170,15 +170,19 @@ describe('the keeper of the record', () => {
     assert.equal(await content(), lines.slice(0, 3).join('') + textOf([early]) + lines.slice(3).join(''));
   });
 
-  test('a failure keeps what was written, and the rest follows when it is over', async () => {
+  test('a history that can not be read is told by its name, holds up no other, and follows', async () => {
     const past = new FakePast(ended);
     const one = keeper(past);
     past.broken = ended[1]!.runId;
+    await assert.rejects(one.look(), new RegExp(`${ended[1]!.workflowId}, run .*: Temporal is away`));
+    await rename(file, `${file}.1`);
     await assert.rejects(one.look(), /Temporal is away/);
-    assert.equal(await content(), textOf(ended.slice(0, 1)));
     past.broken = undefined;
     await one.look();
-    assert.equal(await content(), textOf(ended));
+    assert.equal(await readFile(`${file}.1`, 'utf8'), textOf([ended[0]!, ended[2]!]));
+    assert.equal(await content(), textOf([ended[1]!]));
+    await one.look();
+    assert.equal(past.reads.length, 5);
   });
 
   test('of two that share a file one writes; the other follows when it stops, and when it is dead', async () => {

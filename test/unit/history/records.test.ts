@@ -200,6 +200,7 @@ describe('records', () => {
     const argument = {
       by: 'bob',
       reason: 'see https://op:planted@host/a and Bearer planted-planted, password=planted',
+      key: '-----BEGIN RSA PRIVATE KEY-----\nplanted',
       source: { url: 'https://host/planted', headers: [{ Authorization: 'planted' }], passwordFile: '/planted' },
       nested: [{ ova: 'https://host/x.ova?sig=planted', apiKey: 'planted', privateKey: 'planted' }],
     };
@@ -208,6 +209,10 @@ describe('records', () => {
     );
     assert.doesNotMatch(text, /planted/);
     assert.match(text, /https:\/\/host\/x\.ova/);
+  });
+
+  test('a long text without blanks holds nothing up', { timeout: 20_000 }, () => {
+    assert.ok(safeText('a'.repeat(2_000_000)).length <= 2_048);
   });
 
   test('what is long is cut to 2 KB, and never in the middle of a character', () => {
