@@ -94,7 +94,7 @@ export default tseslint.config(
     rules: {
       ...restrict(
         onlyContractsOfWorkflows,
-        { regex: '/activities/(?!schemas/)', message: 'The client imports schemas only.' },
+        { regex: '/activities/(?!schemas/|history/)', message: 'The client imports schemas and the record only.' },
         { regex: '\\.\\./(workers|test)/', message: 'Nobody imports the processes.' },
       ),
     },

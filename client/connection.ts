@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import type { Gateway } from './gateway.ts';
 import type { Environment } from './runtime.ts';
 import { profileOptions, type Settings } from './settings.ts';
@@ -5,8 +6,11 @@ import { profileOptions, type Settings } from './settings.ts';
 /** Milliseconds for the connection itself; a server that doesn't answer by then isn't reachable. */
 const connectTimeoutMs = 5_000;
 
-/** Opens the connection that the settings describe. Rejects with `TEMPORAL_UNREACHABLE` when nothing answers. */
-export async function connect(settings: Settings, env: Environment): Promise<Gateway> {
+/**
+ * Opens the connection that the settings describe. Rejects with `TEMPORAL_UNREACHABLE` when nothing answers.
+ * @param user stands in histories for what has no other place for a name: a cancel, for example
+ */
+export async function connect(settings: Settings, env: Environment, user: string): Promise<Gateway> {
   const [{ loadClientConnectConfig }, { openTemporal }] = await Promise.all([
     import('@temporalio/envconfig'),
     import('./temporal.ts'),
@@ -30,5 +34,6 @@ export async function connect(settings: Settings, env: Environment): Promise<Gat
       ...(metadata === undefined ? {} : { metadata }),
     },
     settings,
+    `${user}@${hostname()}`,
   );
 }

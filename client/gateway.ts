@@ -1,4 +1,5 @@
 import type { FailureDetails } from '../workflows/contracts/failures.ts';
+import type { PastRun } from '../activities/history/past.ts';
 import type { LookupAnswer, LookupRequest } from '../workflows/contracts/lookup.ts';
 
 /**
@@ -23,11 +24,13 @@ export interface Gateway {
   ): Promise<{ readonly completed: boolean; readonly answer?: unknown }>;
   query(target: ExecutionRef, name: string, argument?: unknown): Promise<unknown>;
   describe(target: ExecutionRef): Promise<ExecutionView>;
-  /** Newest first, at most `limit`. */
-  list(query: string, limit: number): Promise<readonly ExecutionView[]>;
+  /** Newest first, at most `limit`; without one all, for as long as that takes. */
+  list(query: string, limit?: number): Promise<readonly ExecutionView[]>;
   cancel(target: ExecutionRef): Promise<void>;
   /** What an execution was started with, as its history says; needs no worker. */
   input(target: ExecutionRef): Promise<unknown>;
+  /** What happened in one run so far; needs no worker. */
+  history(target: Required<ExecutionRef>): Promise<PastRun>;
   /** How a closed execution ended, as its history says; needs no worker. */
   outcome(target: ExecutionRef): Promise<ExecutionOutcome>;
   /**

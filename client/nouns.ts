@@ -6,6 +6,7 @@ import { registerConfig } from './commands/config.ts';
 import { registerDoctor } from './commands/doctor.ts';
 import { registerEndpoint } from './commands/endpoint.ts';
 import { registerHibernate } from './commands/hibernate.ts';
+import { registerHistory } from './commands/history.ts';
 import { registerMigrate } from './commands/migrate.ts';
 import { registerNode } from './commands/node.ts';
 import { registerOp } from './commands/op.ts';
@@ -36,6 +37,7 @@ export const nouns: readonly Register[] = [
   registerSource,
   registerTarget,
   registerOrphans,
+  registerHistory,
   registerEndpoint,
   registerDoctor,
   registerOpen,

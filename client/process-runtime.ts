@@ -10,12 +10,13 @@ export function processRuntime(): Runtime {
     cwd: process.cwd(),
     canAsk: process.stdin.isTTY && process.stderr.isTTY,
     now: () => new Date(),
-    user: () => process.env.VMFLOW_USER ?? userInfo().username,
+    user,
     random: () => crypto.randomUUID(),
     sleep,
     ask,
     readText,
-    connect: async (settings) => (await import('./connection.ts')).connect(settings, process.env),
+    writeText: async (path, text) => (await import('node:fs/promises')).writeFile(path, text),
+    connect: async (settings) => (await import('./connection.ts')).connect(settings, process.env, user()),
     httpStatus: async (url, timeoutMs) => {
       const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs), redirect: 'manual' });
       await response.body?.cancel();
@@ -24,6 +25,10 @@ export function processRuntime(): Runtime {
     openBrowser,
     onInterrupt,
   };
+}
+
+function user(): string {
+  return process.env.VMFLOW_USER ?? userInfo().username;
 }
 
 /** A reader that goes away (`| head`) ends the program quietly, as in any pipeline. */

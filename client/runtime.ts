@@ -29,6 +29,8 @@ export interface Runtime {
   readonly ask: (question: string) => Promise<string>;
   /** Reads a file, or standard input for `-`. */
   readonly readText: (path: string) => Promise<string>;
+  /** Makes the file anew with this text, or replaces what it held. */
+  readonly writeText: (path: string, text: string) => Promise<void>;
   readonly connect: (settings: Settings) => Promise<Gateway>;
   /** HTTP status of a URL; rejects when nothing answers. */
   readonly httpStatus: (url: string, timeoutMs: number) => Promise<number>;

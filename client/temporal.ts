@@ -5,6 +5,8 @@ import {
   WorkflowExecutionAlreadyStartedError,
 } from '@temporalio/client';
 import type { ConnectionOptions, WorkflowExecutionInfo, WorkflowHandle } from '@temporalio/client';
+import { pastEvents } from '../activities/history/history-adapter.ts';
+import type { PastRun } from '../activities/history/past.ts';
 import { lookupId } from '../workflows/contracts/ids.ts';
 import { searchKeys, type OperationKind } from '../workflows/contracts/attributes.ts';
 import { transferQueueOf } from '../workflows/contracts/task-queues.ts';
@@ -40,15 +42,18 @@ const updateResultMs = 1_500;
 const answerDeadlineMs = 60_000;
 /** Milliseconds for one look at a history that hasn't ended; the server answers in less. A dead connection is noticed so. */
 const longPollMs = 90_000;
+/** A history may have thousands of events; a list without a limit is of everything that Temporal keeps. */
+const historyDeadlineMs = 60_000;
+const longListMs = 10 * 60_000;
 /** A lookup may hash a large OVA or ask a slow vCenter. */
 const lookupDeadlineMs = 30 * 60_000;
 
 /** Connects, or rejects with a message that names the address. */
-export async function openTemporal(options: ConnectionOptions, settings: Settings): Promise<Gateway> {
+export async function openTemporal(options: ConnectionOptions, settings: Settings, identity: string): Promise<Gateway> {
   const context = contextOf(settings);
   try {
     const connection = await Connection.connect(options);
-    return new TemporalGateway(connection, settings);
+    return new TemporalGateway(connection, settings, identity);
   } catch (error) {
     throw fromTemporal(error, { ...context, attempt: 'connect', needsWorker: false });
   }
@@ -68,12 +73,13 @@ class TemporalGateway extends TemporalAdmin implements Gateway {
   readonly #settings: Settings;
   readonly #schedules: TemporalSchedules;
 
-  constructor(connection: Connection, settings: Settings) {
+  constructor(connection: Connection, settings: Settings, identity: string) {
     super(connection, settings.namespace.value, (attempt, deadlineMs, call) => this.#call(attempt, deadlineMs, call));
     this.#settings = settings;
     this.#client = new Client({
       connection,
       namespace: settings.namespace.value,
+      identity,
       interceptors: clientInterceptors,
     });
     this.#schedules = new TemporalSchedules(connection, settings.namespace.value);
@@ -172,8 +178,9 @@ class TemporalGateway extends TemporalAdmin implements Gateway {
     return describedExecution(description);
   }
 
-  async list(query: string, limit: number) {
-    return this.#call('list executions', rpcDeadlineMs, async () => {
+  async list(query: string, limit = Infinity) {
+    const deadlineMs = limit === Infinity ? longListMs : rpcDeadlineMs;
+    return this.#call('list executions', deadlineMs, async () => {
       const found: WorkflowExecutionInfo[] = [];
       for await (const execution of this.#client.workflow.list({ query, pageSize: Math.min(limit, 200) })) {
         found.push(execution);
@@ -200,6 +207,13 @@ class TemporalGateway extends TemporalAdmin implements Gateway {
         ? undefined
         : this.#client.options.loadedDataConverter.payloadConverter.fromPayload<unknown>(request);
     });
+  }
+
+  async history(target: Required<ExecutionRef>): Promise<PastRun> {
+    return this.#call(`read the history of ${target.workflowId}`, historyDeadlineMs, async () => ({
+      ...target,
+      events: pastEvents(await this.#handle(target).fetchHistory()),
+    }));
   }
 
   async outcome(target: ExecutionRef): Promise<ExecutionOutcome> {

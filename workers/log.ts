@@ -1,7 +1,5 @@
 import { pino } from 'pino';
-
-/** Fields that never reach a log line, at any of the depths we log. */
-const secretFields = ['password', 'cookie', 'authorization', 'token', 'url', 'apiKey'];
+import { secretFields } from '../activities/history/redact.ts';
 
 export type WorkerLog = ReturnType<typeof createLog>;
 

@@ -184,6 +184,14 @@ const registry = z
 
 const name = z.string().regex(/^[a-z0-9][a-z0-9.-]{0,62}$/);
 
+/** The record of who did what, which the bridge keeps. Without this section there is none but Temporal's histories. */
+const history = z.strictObject({
+  /** JSON lines are appended to it; beside it are `<file>.state` and `<file>.lock`. */
+  file: z.string().min(1),
+  /** How often the bridge looks for what has ended. */
+  everyMs: z.int().min(100).default(15_000),
+});
+
 /** `vmflow.yaml`, read by workers and the bridge only. */
 export const configSchema = z.strictObject({
   vcenters: z.record(name, vcenter).default({}),
@@ -201,6 +209,7 @@ export const configSchema = z.strictObject({
   operations: operations.prefault({}),
   migrations: migrations.prefault({}),
   webhook: webhook.exactOptional(),
+  history: history.exactOptional(),
   limits: z.strictObject({ uploads: z.int().min(1).max(64).default(2) }).prefault({}),
 });
 

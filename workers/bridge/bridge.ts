@@ -1,12 +1,15 @@
 import { Client, Connection } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import { loadConfig } from '../../activities/config.ts';
+import { temporalPast } from '../../activities/history/history-adapter.ts';
 import { createCluster } from '../../activities/kubernetes/client-node-adapter.ts';
 import type { Cluster, ResourceWatch } from '../../activities/kubernetes/port.ts';
 import { resources } from '../../activities/kubernetes/resources.ts';
 import type { ConfigFile } from '../../activities/schemas/config.ts';
 import { createLog, type WorkerLog } from '../log.ts';
 import { readSettings, type WorkerSettings } from '../settings.ts';
+import { HistoryKeeper } from './history-keeper.ts';
 import { temporalCoordinators } from './coordinators.ts';
 import { serveBridgeHealth } from './health-server.ts';
 import { Intake } from './intake.ts';
@@ -17,34 +20,76 @@ import { temporalSetWork } from './set-work.ts';
 import { startWebhook, type RunningWebhook } from './webhook.ts';
 import { clientInterceptors } from '../../workflows/contracts/ask-again.ts';
 
-/** Runs until SIGTERM or SIGINT: hands VM operations to their coordinators, and answers whether new ones may be created. */
+/**
+ * Runs until SIGTERM or SIGINT: hands VM operations to their coordinators, answers whether new ones may be created, and keeps the
+ * record of who did what.
+ */
 async function runBridge(): Promise<void> {
   const told = stopSignal();
   const settings = readSettings('bridge');
   const log = createLog(settings.logLevel, 'bridge');
   const { file, path } = await loadConfig(settings.configPath);
-  if (file.cluster === undefined)
-    throw new Error(`${path} names no Kubernetes cluster: the bridge needs a section "cluster:".`);
-  const cluster = createCluster({ ...file.cluster, userAgent: 'vmflow-bridge', log });
+  if (file.cluster === undefined && file.history === undefined)
+    throw new Error(
+      `${path} names no Kubernetes cluster and no record: the bridge needs a section "cluster:" or "history:".`,
+    );
   const temporal = connectLazily(settings);
+  const keeper = keepHistory(temporal.client, { settings, file, log });
+  try {
+    if (file.cluster === undefined) await serveRecordOnly(told, settings, log);
+    else await serveCluster(told, file.cluster, temporal.client, { settings, file, log });
+  } finally {
+    await keeper?.stop();
+    await temporal.close();
+  }
+}
+
+/** Writes down who did what, where `vmflow.yaml` names a file for it. */
+function keepHistory(client: Client, { settings, file, log }: Basics): HistoryKeeper | undefined {
+  if (file.history === undefined) return undefined;
+  const owner = `${settings.identity} ${crypto.randomUUID()}`;
+  const keeper = new HistoryKeeper({ ...file.history, past: temporalPast(client), owner, log });
+  keeper.start();
+  return keeper;
+}
+
+/** Without a cluster there is nothing to hand over, but batches and templates have a record too. */
+async function serveRecordOnly(told: Promise<NodeJS.Signals>, settings: WorkerSettings, log: WorkerLog): Promise<void> {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  let isStopping = false;
+  const readiness = (): Readonly<Record<string, boolean>> => ({ running: !isStopping });
+  const health = await serveBridgeHealth(settings.healthAddress, { registry, readiness });
+  log.info({ healthPort: health.port, buildId: settings.buildId }, 'bridge started');
+  log.info({ signal: await told }, 'bridge stops');
+  isStopping = true;
+  await health.close();
+}
+
+async function serveCluster(
+  told: Promise<NodeJS.Signals>,
+  section: NonNullable<ConfigFile['cluster']>,
+  client: Client,
+  { settings, file, log }: Basics,
+): Promise<void> {
+  const cluster = createCluster({ ...section, userAgent: 'vmflow-bridge', log });
   try {
     const vmops = cluster.watch(resources.vmop);
-    const coordinators = temporalCoordinators(temporal.client, settings.taskQueue);
+    const coordinators = temporalCoordinators(client, settings.taskQueue);
     // Sets need a registry: without one there are none, and perhaps not even their definition.
     const hasSets = Object.keys(file.registries).length > 0;
-    const sets = hasSets ? watchSets(cluster, temporal.client, { settings, file, log }) : {};
+    const sets = hasSets ? watchSets(cluster, client, { settings, file, log }) : {};
     const intake = new Intake({ watch: vmops, coordinators, log });
     await serveUntil(told, { settings, file, vmops, intake, ...sets, log });
   } finally {
     await cluster.close();
-    await temporal.close();
   }
 }
 
 function watchSets(
   cluster: Cluster,
   client: Client,
-  { settings, file, log }: Pick<Parts, 'settings' | 'file' | 'log'>,
+  { settings, file, log }: Basics,
 ): Required<Pick<Parts, 'sets' | 'setIntake'>> {
   const sets = cluster.watch(resources.set);
   const setIntake = new SetIntake({
@@ -59,14 +104,17 @@ function watchSets(
   return { sets, setIntake };
 }
 
-interface Parts {
+interface Basics {
   readonly settings: WorkerSettings;
   readonly file: ConfigFile;
+  readonly log: WorkerLog;
+}
+
+interface Parts extends Basics {
   readonly vmops: ResourceWatch;
   readonly intake: Intake;
   readonly sets?: ResourceWatch;
   readonly setIntake?: SetIntake;
-  readonly log: WorkerLog;
 }
 
 async function serveUntil(told: Promise<NodeJS.Signals>, parts: Parts): Promise<void> {

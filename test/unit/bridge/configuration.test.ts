@@ -33,6 +33,20 @@ describe('the section "webhook" of vmflow.yaml', () => {
     test(`is refused with ${what}`, () => assert.throws(() => parsed(webhook), message));
 });
 
+describe('the section "history" of vmflow.yaml', () => {
+  const history = (section: object) => parseConfig(stringify({ history: section }), 'vmflow.yaml').history;
+
+  test('needs only the file', () => assert.deepEqual(history({ file: '/a' }), { file: '/a', everyMs: 15_000 }));
+
+  test('may be missing: no record is kept', () => assert.equal(parseConfig('{}', 'vmflow.yaml').history, undefined));
+
+  test('is refused without a file, and with a word that nobody knows', () => {
+    assert.throws(() => history({}), /history\.file/);
+    assert.throws(() => history({ file: '' }), /history\.file/);
+    assert.throws(() => history({ file: '/a', keep: 1 }), /keep/);
+  });
+});
+
 test('the bridge has an address of its own for its health', () => {
   assert.deepEqual(readSettings('bridge', {}).healthAddress, { host: '127.0.0.1', port: 9466 });
   const elsewhere = { VMFLOW_HEALTH_ADDRESS: '0.0.0.0:8080' };

@@ -1,3 +1,4 @@
+import type { PastRun } from '../../../activities/history/past.ts';
 import type { LookupAnswer, LookupRequest } from '../../../workflows/contracts/lookup.ts';
 import { CliError } from '../../../client/errors.ts';
 import { gatewayReasons } from '../../../client/gateway.ts';
@@ -27,6 +28,8 @@ export class FakeGateway implements Gateway {
   /** How executions end, by workflow id: one per wait, the last one stays. Without one a wait lasts until it is aborted. */
   ends: Record<string, (ExecutionOutcome | CliError)[]> = {};
   schedules: ScheduleView[] = [];
+  /** What happened, by run id. */
+  histories: Record<string, PastRun> = {};
   inputOf: unknown;
   answers: Answers = {};
   polled: Readonly<Record<string, readonly Poller[]>> = {};
@@ -74,7 +77,7 @@ export class FakeGateway implements Gateway {
     return settle(found ?? notFound(target));
   }
 
-  list(query: string, limit: number): Promise<readonly ExecutionView[]> {
+  list(query: string, limit = Infinity): Promise<readonly ExecutionView[]> {
     this.queries.push(query);
     return Promise.resolve(this.executions.filter((execution) => isListed(execution, query)).slice(0, limit));
   }
@@ -86,6 +89,10 @@ export class FakeGateway implements Gateway {
 
   input(): Promise<unknown> {
     return Promise.resolve(this.inputOf);
+  }
+
+  history(target: Required<ExecutionRef>): Promise<PastRun> {
+    return settle(this.histories[target.runId] ?? notFound(target));
   }
 
   outcome({ workflowId }: ExecutionRef): Promise<ExecutionOutcome> {

@@ -1,0 +1,46 @@
+import { cutToBytes } from '../../workflows/domain/text.ts';
+
+/** Fields that never reach a log line or a record. */
+export const secretFields = ['password', 'cookie', 'authorization', 'token', 'url', 'apiKey'];
+
+const censor = '[redacted]';
+const secretName = new RegExp(`^(${secretFields.join('|')})$|passw|passphrase|secret|credential|private.?key`, 'i');
+
+/** Secrets that people write into texts: users and queries of URLs, keys, `Bearer …`, `password=…`. Quick on long texts too. */
+const inTexts: readonly (readonly [RegExp, string])[] = [
+  [/([a-z][a-z0-9+.-]{0,20}:\/\/)[^/?#\s@"']+@/gi, `$1${censor}@`],
+  [/([a-z][a-z0-9+.-]{0,20}:\/\/[^\s?"']+\?)[^\s"']+/gi, `$1${censor}`],
+  [/(-----BEGIN [A-Z ]*PRIVATE KEY-----)[^-]*/g, `$1${censor}`],
+  [/\b(bearer|basic) +[a-z0-9+/=._~-]{8,}/gi, `$1 ${censor}`],
+  [/\b(password|passwd|passphrase|secret|token|api-?key)("?\s*[=:]\s*"?)[^\s"',;]+/gi, `$1$2${censor}`],
+];
+
+/** A record stays readable, and small: of a longer text or argument the beginning is kept. Bytes. */
+const longest = 2_048;
+
+/** The text without secrets, cut. */
+export function safeText(text: string): string {
+  const clean = inTexts.reduce((rest, [pattern, by]) => rest.replace(pattern, by), text);
+  return clean.length * 3 <= longest ? clean : cut(clean);
+}
+
+/** The value without secrets; when it is too long as JSON, the beginning of that. */
+export function safeValue(value: unknown): unknown {
+  const clean = withoutSecrets(value);
+  const text = JSON.stringify(clean) as string | undefined;
+  return text === undefined || text.length * 3 <= longest || cut(text) === text ? clean : cut(text);
+}
+
+function cut(text: string): string {
+  const short = cutToBytes(text, longest);
+  return short === text ? text : `${cutToBytes(text, longest - 3)}…`;
+}
+
+function withoutSecrets(value: unknown): unknown {
+  if (typeof value === 'string') return inTexts.reduce((rest, [pattern, by]) => rest.replace(pattern, by), value);
+  if (Array.isArray(value)) return value.map(withoutSecrets);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, part]) => [name, secretName.test(name) ? censor : withoutSecrets(part)]),
+  );
+}
