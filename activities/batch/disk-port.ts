@@ -21,7 +21,8 @@ export interface DiskWriter {
   readonly isZeroed: boolean;
   write(start: number, data: Uint8Array): Promise<void>;
   zero(start: number, length: number): Promise<void>;
-  read(start: number, length: number): Promise<Uint8Array>;
+  /** @param into may be used for the answer */
+  read(start: number, length: number, into?: Buffer): Promise<Uint8Array>;
   /** Resolves once everything written is kept. */
   flush(): Promise<void>;
   close(): Promise<void>;

@@ -83,7 +83,7 @@ async function writerOver(
     isZeroed,
     write: (start, data) => within(start, data.length, () => nbd.write(start, data)),
     zero: (start, length) => within(start, length, () => nbd.zero(start, length)),
-    read: (start, length) => within(start, length, () => nbd.read(start, length)),
+    read: (start, length, into) => within(start, length, () => nbd.read(start, length, into)),
     flush: () => within(0, 0, () => nbd.flush()),
     async close() {
       unbind();

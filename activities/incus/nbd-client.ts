@@ -18,6 +18,9 @@ const limits = {
   goodbyeMs: 2_000,
 } as const;
 
+/** A request whose answer carries no bytes. */
+const nothing: Buffer = Buffer.alloc(0);
+
 interface Pending {
   readonly answer: Answer;
   readonly resolve: (data: Buffer) => void;
@@ -61,13 +64,19 @@ export class NbdClient {
     }
   }
 
-  async read(start: number, length: number): Promise<Buffer> {
+  /** @param into is used where it is large enough, also for the whole blocks around a range; else there is a new buffer */
+  async read(start: number, length: number, into?: Buffer): Promise<Buffer> {
     const whole = widened({ start, length }, this.disk.blocks.minimum, this.disk.size);
-    const parts = await Promise.all(
-      pieces(whole, this.#chunkBytes).map((part) => this.#request('read', part, undefined, part.length)),
+    const isLargeEnough = into !== undefined && into.length >= whole.length;
+    const data: Buffer = isLargeEnough ? into.subarray(0, whole.length) : Buffer.allocUnsafe(whole.length);
+    await Promise.all(
+      pieces(whole, this.#chunkBytes).map((part) => {
+        const at = part.start - whole.start;
+        return this.#request('read', part, undefined, data.subarray(at, at + part.length));
+      }),
     );
     const skipped = start - whole.start;
-    return Buffer.concat(parts).subarray(skipped, skipped + length);
+    return data.subarray(skipped, skipped + length);
   }
 
   async write(start: number, data: Uint8Array): Promise<void> {
@@ -145,25 +154,20 @@ export class NbdClient {
 
   async #patch(part: Range, data: Uint8Array): Promise<void> {
     const block = widened(part, this.disk.blocks.minimum, this.disk.size);
-    const bytes = await this.#request('read', block, undefined, block.length);
+    const bytes = await this.#request('read', block, undefined, Buffer.allocUnsafe(block.length));
     bytes.set(data, part.start - block.start);
     await this.#request('write', block, bytes);
   }
 
-  #request(command: Command, part: Range, payload?: Uint8Array, answerLength = 0): Promise<Buffer> {
-    return this.#limit(() => this.#send(command, part, payload, answerLength));
+  #request(command: Command, part: Range, payload?: Uint8Array, into: Buffer = nothing): Promise<Buffer> {
+    return this.#limit(() => this.#send(command, part, payload, into));
   }
 
-  #send(
-    command: Command,
-    { start, length }: Range,
-    payload: Uint8Array | undefined,
-    answerLength: number,
-  ): Promise<Buffer> {
+  #send(command: Command, { start, length }: Range, payload: Uint8Array | undefined, into: Buffer): Promise<Buffer> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     const cookie = ++this.#lastCookie;
     const answered = new Promise<Buffer>((resolve, reject) => {
-      this.#pending.set(cookie, { answer: new Answer(command, start, answerLength), resolve, reject });
+      this.#pending.set(cookie, { answer: new Answer(command, start, into), resolve, reject });
     });
     this.#socket.cork();
     this.#socket.write(requestHeader(command, cookie, start, length));

@@ -1,22 +1,23 @@
 import type { Duplex } from 'node:stream';
 
 interface Waiting {
-  readonly length: number;
+  readonly into: Buffer;
+  /** Bytes that are there. */
+  filled: number;
   readonly resolve: (bytes: Buffer) => void;
   readonly reject: (error: Error) => void;
 }
 
 /** What came in on a connection, to be read in pieces of a given length by one reader. */
 export class Inbox {
+  /** What nobody has asked for yet. */
   #chunks: Buffer[] = [];
-  #length = 0;
   #waiting: Waiting | undefined;
   #failure: Error | undefined;
 
   constructor(socket: Duplex) {
     socket.on('data', (chunk: Buffer) => {
       this.#chunks.push(chunk);
-      this.#length += chunk.length;
       this.#serve();
     });
     socket.on('error', (error) => this.fail(error));
@@ -26,8 +27,13 @@ export class Inbox {
 
   /** Resolves with exactly so many bytes, or fails with what became of the connection. */
   read(length: number): Promise<Buffer> {
+    return this.fill(Buffer.allocUnsafe(length));
+  }
+
+  /** The same into a buffer of the caller, each byte of which is copied once. */
+  fill(into: Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      this.#waiting = { length, resolve, reject };
+      this.#waiting = { into, filled: 0, resolve, reject };
       this.#serve();
     });
   }
@@ -41,26 +47,23 @@ export class Inbox {
   #serve(): void {
     const waiting = this.#waiting;
     if (waiting === undefined) return;
-    if (this.#length >= waiting.length) {
+    this.#pour(waiting);
+    if (waiting.filled === waiting.into.length) {
       this.#waiting = undefined;
-      waiting.resolve(this.#take(waiting.length));
+      waiting.resolve(waiting.into);
     } else if (this.#failure !== undefined) {
       this.#waiting = undefined;
       waiting.reject(this.#failure);
     }
   }
 
-  #take(length: number): Buffer {
-    const taken: Buffer[] = [];
-    for (let missing = length; missing > 0;) {
-      const [chunk] = this.#chunks;
-      if (chunk === undefined) break;
-      if (chunk.length <= missing) this.#chunks.shift();
-      else this.#chunks[0] = chunk.subarray(missing);
-      taken.push(chunk.subarray(0, missing));
-      missing -= Math.min(chunk.length, missing);
+  #pour(waiting: Waiting): void {
+    const { into } = waiting;
+    for (let [chunk] = this.#chunks; chunk !== undefined && waiting.filled < into.length; [chunk] = this.#chunks) {
+      const poured = chunk.copy(into, waiting.filled);
+      waiting.filled += poured;
+      if (poured === chunk.length) this.#chunks.shift();
+      else this.#chunks[0] = chunk.subarray(poured);
     }
-    this.#length -= length;
-    return taken.length === 1 && taken[0] !== undefined ? taken[0] : Buffer.concat(taken);
   }
 }

@@ -14,17 +14,17 @@ const longestError = 8 * 1024;
 export class Answer {
   readonly command: Command;
   readonly offset: number;
-  /** Read: filled by the chunks of the reply; what a server calls a hole stays zero. */
+  /** Read: filled by the chunks of the reply. */
   readonly data: Buffer;
   #missing: number;
   #error: NbdReplyError | undefined;
 
-  /** `length`: bytes that a good reply carries. */
-  constructor(command: Command, offset: number, length: number) {
+  /** `data`: for what a good reply carries. */
+  constructor(command: Command, offset: number, data: Buffer) {
     this.command = command;
     this.offset = offset;
-    this.data = Buffer.alloc(length);
-    this.#missing = length;
+    this.data = data;
+    this.#missing = data.length;
   }
 
   /** The failure, once the reply is over. Fails where a reply calls itself good and left bytes out. */
@@ -37,14 +37,14 @@ export class Answer {
     this.#error ??= new NbdReplyError(this.command, this.offset, errno, words);
   }
 
-  /** Takes note of bytes that come now; answers where in `data` they belong. */
-  place(offset: number, length: number): number {
+  /** Takes note of bytes that come now; answers the part of `data` where they belong. */
+  place(offset: number, length: number): Buffer {
     const at = offset - this.offset;
     // No byte comes twice: with this, none can be missing where the sum is right.
     if (at < 0 || at + length > this.data.length || length > this.#missing)
       throw new Error('the server sent bytes that were not asked for');
     this.#missing -= length;
-    return at;
+    return this.data.subarray(at, at + length);
   }
 }
 
@@ -74,17 +74,17 @@ async function takeSimple(inbox: Inbox, errno: number, answer: Answer, isStructu
   else if (answer.data.length > 0) {
     // What follows such a reply can't be told apart from the next one.
     if (isStructured) throw new Error('the server answered a read in the form that it has given up');
-    (await inbox.read(answer.data.length)).copy(answer.data, answer.place(answer.offset, answer.data.length));
+    await inbox.fill(answer.place(answer.offset, answer.data.length));
   }
 }
 
 async function takeChunk(inbox: Inbox, type: number, length: number, answer: Answer): Promise<void> {
   if (type === chunks.data && length > 8) {
-    const at = answer.place(Number((await inbox.read(8)).readBigUInt64BE()), length - 8);
-    (await inbox.read(length - 8)).copy(answer.data, at);
+    const offset = Number((await inbox.read(8)).readBigUInt64BE());
+    await inbox.fill(answer.place(offset, length - 8));
   } else if (type === chunks.hole && length === 12) {
     const payload = await inbox.read(length);
-    answer.place(Number(payload.readBigUInt64BE()), payload.readUInt32BE(8));
+    answer.place(Number(payload.readBigUInt64BE()), payload.readUInt32BE(8)).fill(0);
   } else if ((type & failed) !== 0 && length >= 6 && length <= longestError) {
     const payload = await inbox.read(length);
     answer.fail(payload.readUInt32BE(), payload.toString('utf8', 6, 6 + payload.readUInt16BE(4)));

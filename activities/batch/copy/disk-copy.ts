@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { OperationError } from '../../failures.ts';
 import type { DiskWriter, Extent } from '../disk-port.ts';
-import { gathered, type Data, type Piece } from './pieces.ts';
+import { gathered, pieceBytes, type Data, type Piece } from './pieces.ts';
 
 const sizes = {
   /** So much is written, flushed and read back at once: what an attempt that dies leaves unproven. */
@@ -33,11 +33,11 @@ export interface DiskCopyOptions {
   readonly check: () => Promise<void>;
 }
 
-/** A piece that was written, with the digest of what it was read as. */
-type Written = Extent & { readonly digest: string };
+/** A piece that was written, with the checksum of what it was read as. */
+type Written = Extent & { readonly checksum: number };
 
 /**
- * Writes pieces to their places and proves them: after each segment what was written is flushed and read back, and its digest
+ * Writes pieces to their places and proves them: after each segment what was written is flushed and read back, and its checksum
  * compared with that of what came from the source. While one segment is proven the next one is written.
  */
 export class DiskCopy {
@@ -46,6 +46,8 @@ export class DiskCopy {
   #segment: Written[] = [];
   #segmentBytes = 0;
   #proving: Promise<void> = Promise.resolve();
+  /** One segment is proven at a time, piece by piece. */
+  readonly #readBack = Buffer.allocUnsafeSlow(pieceBytes);
   /** Pieces in a row without a block that was there already; after two of them the attempt before has not come so far. */
   #strange = 0;
   #end = 0;
@@ -87,7 +89,7 @@ export class DiskCopy {
       progress.bytesWritten += part.length;
       this.#segmentBytes += part.length;
     }
-    this.#segment.push({ start, length, digest: digestOf(data) });
+    this.#segment.push({ start, length, checksum: crc32(data) });
   }
 
   get #mayBeThere(): boolean {
@@ -135,8 +137,8 @@ export class DiskCopy {
   async #prove(segment: readonly Written[], end: number): Promise<void> {
     const { writer, progress } = this.#options;
     await writer.flush();
-    for (const { start, length, digest } of segment)
-      if (digestOf(await writer.read(start, length)) !== digest)
+    for (const { start, length, checksum } of segment)
+      if (crc32(await writer.read(start, length, this.#readBack)) !== checksum)
         throw new OperationError(
           'Unavailable',
           `bytes ${start} to ${start + length} of the target's disk don't read as they were written: they are copied again`,
@@ -144,8 +146,4 @@ export class DiskCopy {
         );
     progress.offset = end;
   }
-}
-
-function digestOf(data: Uint8Array): string {
-  return createHash('sha256').update(data).digest('base64');
 }

@@ -25,6 +25,23 @@ describe('a read that is answered in chunks', () => {
     assert.equal((await reading).toString('latin1'), 'one\0\0\0two');
   });
 
+  test('is put into a buffer of the caller, whatever was in it; into a new one where that is too small', async () => {
+    const { script, client } = await connected();
+    const into = Buffer.alloc(512, 'x');
+    const reading = client.read(0, 6, into);
+    await script.arrived(1);
+    script.chunk(script.requests[0]!, chunk.hole, hole(3, 3), false);
+    script.chunk(script.requests[0]!, chunk.data, data(0, 'one'), true);
+    const found = await reading;
+    assert.equal(found.toString('latin1'), 'one\0\0\0');
+    assert.equal(found.buffer, into.buffer);
+
+    const other = client.read(0, 6, Buffer.alloc(5));
+    await script.arrived(2);
+    script.chunk(script.requests[1]!, chunk.data, data(0, 'oneTWO'), true);
+    assert.equal((await other).toString(), 'oneTWO');
+  });
+
   test('ends with a chunk that has nothing in it', async () => {
     const { script, client } = await connected();
     const reading = client.read(0, 3);
