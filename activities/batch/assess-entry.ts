@@ -2,7 +2,7 @@ import type { Assessment, EntryActivities, EntryScope } from '../../workflows/co
 import { baselineOf } from '../../workflows/domain/batch/baseline.ts';
 import { canPlace } from '../../workflows/domain/batch/can-place.ts';
 import { effectiveName } from '../../workflows/domain/batch/effective.ts';
-import { exclusionReason, type Exclusion } from '../../workflows/domain/batch/exclusion.ts';
+import { allowedBy, exclusionReason, type Exclusion } from '../../workflows/domain/batch/exclusion.ts';
 import { movesIn } from '../../workflows/domain/batch/placement-moves.ts';
 import type { BatchSpec, InstanceRecord, NetworkRecord, Placement } from '../../workflows/domain/batch/records.ts';
 import { toOperationError } from '../failures.ts';
@@ -98,7 +98,7 @@ async function assessed(deps: BatchDeps, question: Question): Promise<Assessment
 }
 
 function exclusionOf(spec: BatchSpec, record: InstanceRecord): Exclusion | undefined {
-  return exclusionReason(record, overridesOf(spec, record.uuid), spec.config.instance_restriction_overrides);
+  return exclusionReason(record, overridesOf(spec, record.uuid), allowedBy(spec.config));
 }
 
 function placementIn(placed: Question['placed']): { placement?: Placement } {

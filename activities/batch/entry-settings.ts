@@ -24,5 +24,6 @@ export function settingsOf({ config: wanted, migration_windows }: BatchSpec, { f
     archiveAfterMs,
     windows: migration_windows,
     syncLimit: wanted.sync_limit,
+    ...(wanted.without_change_tracking === 'compare' ? { comparesAll: true } : {}),
   };
 }

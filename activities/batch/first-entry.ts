@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { baselineOf } from '../../workflows/domain/batch/baseline.ts';
 import { emptyTarget, type Entry } from '../../workflows/domain/batch/entry.ts';
-import { exclusionReason } from '../../workflows/domain/batch/exclusion.ts';
+import { allowedBy, exclusionReason } from '../../workflows/domain/batch/exclusion.ts';
 import { withoutGuestTools } from '../../workflows/domain/batch/guest-tools.ts';
 import type { BatchSpec, Finding, InstanceRecord, NetworkRecord } from '../../workflows/domain/batch/records.ts';
 import type { BatchDeps } from './deps.ts';
@@ -24,7 +24,7 @@ export async function firstEntry({
   const instance = await verified(deps, seen.source, seen);
   const overrides = overridesOf(spec, instance.uuid);
   const placed = await placedBy({ spec, instance, networks }, instance.running);
-  const exclusion = exclusionReason(instance, overrides, spec.config.instance_restriction_overrides);
+  const exclusion = exclusionReason(instance, overrides, allowedBy(spec.config));
   const constraint = constraintOf({ spec, instance });
   const first = statusOf(spec, instance, exclusion?.text ?? ('problem' in placed ? notPlaced(placed) : undefined));
   return {

@@ -4,7 +4,7 @@ import type { SourceActivities } from '../../workflows/contracts/batch-activitie
 import type { BatchSpecAnswer, MigrationRecord, SourceUpdated, SyncResult } from '../../workflows/contracts/batch.ts';
 import { searchKeys } from '../../workflows/contracts/attributes.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
-import { exclusionReason } from '../../workflows/domain/batch/exclusion.ts';
+import { allowedBy, exclusionReason } from '../../workflows/domain/batch/exclusion.ts';
 import { mergeRecord, syncRights } from '../../workflows/domain/batch/sync-merge.ts';
 import { whileBeating } from '../heartbeat.ts';
 import type { BatchDeps } from './deps.ts';
@@ -58,8 +58,7 @@ async function tellBlocked(
     const record = await handle.query<MigrationRecord>(messages.record);
     const { spec, status } = await specOf(record.view.batch);
     const overrides = overridesOf(spec, record.view.uuid);
-    const isExcluded =
-      exclusionReason(record.record, overrides, spec.config.instance_restriction_overrides) !== undefined;
+    const isExcluded = exclusionReason(record.record, overrides, allowedBy(spec.config)) !== undefined;
     const { entryStatus, batch } = record.view;
     const rights = syncRights([{ batch, status, isExcluded }], { batch, status: entryStatus });
     const found = fresh.get(record.record.source_specific_id);

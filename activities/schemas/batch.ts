@@ -66,6 +66,7 @@ export function batchShape({ duration, window, or, part }: BatchForm): z.ZodType
     window_end_in_conflict: or(z.enum(['rollback', 'hold']), 'rollback'),
     create_retries: or(count, 10),
     stale_source: or(z.enum(['recopy', 'accept']), 'recopy'),
+    without_change_tracking: or(z.enum(['once', 'compare']), 'once'),
     no_guest_tools: or(z.enum(['ask', 'power-off', 'skip']), 'ask'),
   });
   const defaults = z.strictObject({

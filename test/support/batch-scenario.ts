@@ -57,6 +57,7 @@ export function specOf(name: string, folder: string, { config, defaults, ...more
       window_end_in_conflict: 'rollback',
       create_retries: 3,
       stale_source: 'recopy',
+      without_change_tracking: 'once',
       no_guest_tools: 'ask',
       ...config,
     },

@@ -18,7 +18,7 @@ import type {
   Timeline,
 } from '../contracts/batch.ts';
 import { messages } from '../contracts/messages.ts';
-import { hasBackgroundImport, isCommitted } from '../domain/batch/entry.ts';
+import { isCommitted, isCopiedAhead } from '../domain/batch/entry.ts';
 import type { EntryStatus } from '../domain/batch/records.ts';
 import { ConflictDesk } from '../shared/conflict-desk.ts';
 import { failure, knownFailure } from '../shared/failures.ts';
@@ -71,7 +71,7 @@ const steps: Readonly<Record<EntryStatus, (run: EntryRun) => Promise<void>>> = {
 async function idle(run: EntryRun): Promise<void> {
   const { record, stage } = run.state.entry;
   if (stage === 'complete') await adapt(run);
-  else if (stage === 'background' && hasBackgroundImport(record)) await backgroundCopy(run);
+  else if (stage === 'background' && isCopiedAhead(record, run.settings)) await backgroundCopy(run);
   else if (stage === 'final' && !run.hasGrant() && isTopUpDue(run)) await backgroundCopy(run);
   else await awaitCommit(run);
 }

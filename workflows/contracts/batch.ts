@@ -272,6 +272,8 @@ export interface EntrySettings {
   readonly archiveAfterMs: number;
   readonly windows: readonly MigrationWindow[];
   readonly syncLimit: number;
+  /** A VM without change tracking is copied ahead too. */
+  readonly comparesAll?: boolean;
 }
 
 /** Signal to the migrations of a batch whose settings have changed. */

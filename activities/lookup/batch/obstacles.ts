@@ -1,7 +1,7 @@
 import { canPlace } from '../../../workflows/domain/batch/can-place.ts';
 import { effectiveName } from '../../../workflows/domain/batch/effective.ts';
 import { withoutGuestTools } from '../../../workflows/domain/batch/guest-tools.ts';
-import { exclusionReason } from '../../../workflows/domain/batch/exclusion.ts';
+import { allowedBy, exclusionReason } from '../../../workflows/domain/batch/exclusion.ts';
 import type { BatchSpec, InstanceRecord, NetworkRecord } from '../../../workflows/domain/batch/records.ts';
 import { effectiveInstance, runsAtTheEnd } from '../../../workflows/domain/batch/effective.ts';
 import { migrationNetworkOf, overridesOf } from '../../batch/judge.ts';
@@ -25,7 +25,7 @@ export interface Outlook {
 export async function outlookOf(subject: Subject, looks: TargetLooks): Promise<Outlook> {
   const { spec, instance } = subject;
   const overrides = overridesOf(spec, instance.uuid);
-  const exclusion = exclusionReason(instance, overrides, spec.config.instance_restriction_overrides);
+  const exclusion = exclusionReason(instance, overrides, allowedBy(spec.config));
   const tools = withoutGuestTools(instance, spec.config);
   const excluded = [...(exclusion === undefined ? [] : [exclusion.text]), ...(tools === undefined ? [] : [tools.why])];
   try {

@@ -142,6 +142,35 @@ describe('limits on imports and windows, and the power of the source', { concurr
     await vm.assertSameDisks();
   });
 
+  test('without change tracking, compared: it is copied while it runs, and what has changed by its window is found and sent', async () => {
+    const batch = await rig.batch({
+      migration_windows: later().migration_windows ?? [],
+      config: {
+        without_change_tracking: 'compare',
+        background_sync_interval: 2 * hourMs,
+        final_background_sync_limit: 1_000,
+      },
+    });
+    const size = 16 * mib;
+    const vm = await batch.vm('compared', { disks: [{ size, seed: 77 }] });
+    await rig.control.changeVm(vm.ref, { tracking: false });
+    await started(batch);
+    await vm.becomes('Idle', ({ substate }) => substate === 'awaiting-window');
+    const sent = (): number => rig.incus.received('default', vm.name, 0);
+    assert.equal(await vm.power(), 'poweredOn');
+    const first = sent();
+    assert.ok(first >= size);
+    await rig.control.writeDisk(vm.ref, 0, 5 * mib + 512, Buffer.alloc(70_000, 'changed'));
+    await beginWindow(batch);
+    const { copyPass } = await vm.becomes('Finished');
+    assert.equal(copyPass, 2);
+    await vm.assertSameDisks();
+    assert.ok(
+      sent() > first && sent() - first <= 256 * 1024,
+      `${sent() - first} bytes were sent for 70 000 that changed`,
+    );
+  });
+
   test('batch/S26: without change tracking, and not allowed, it is Blocked and told why', async () => {
     const batch = await rig.batch();
     const vm = await batch.vm('s26b');

@@ -114,6 +114,7 @@ describe('a batch file', () => {
         window_end_in_conflict: 'rollback',
         create_retries: 10,
         stale_source: 'recopy',
+        without_change_tracking: 'once',
         no_guest_tools: 'ask',
       },
       overrides: {

@@ -80,6 +80,7 @@ const rows: readonly (readonly [
         window_end_in_conflict: 'hold',
         create_retries: 1,
         stale_source: 'accept',
+        without_change_tracking: 'compare',
         no_guest_tools: 'skip',
       },
     },

@@ -127,6 +127,7 @@ export function aBatch(over: Partial<BatchSpec> = {}): BatchSpec {
       window_end_in_conflict: 'rollback',
       create_retries: 10,
       stale_source: 'recopy',
+      without_change_tracking: 'once',
       no_guest_tools: 'ask',
     },
     overrides: {},

@@ -134,6 +134,7 @@ export function settingsOf(
     archiveAfterMs: 7 * 86_400_000,
     windows: migration_windows,
     syncLimit: config.sync_limit,
+    comparesAll: config.without_change_tracking === 'compare',
     ...over,
   };
 }

@@ -114,6 +114,27 @@ test('the window ends in the only copy of a VM without change tracking: it begin
   await entry.reaches('Finished', undefined, inSecondWindow);
 });
 
+test('the window ends in the last copy of a VM that is compared: its copies are kept, and compared in the next', async () => {
+  const vm = stage.world.add('vm01', { record: { background_import: false } });
+  const base = await stage.soon();
+  const windows = [aWindow('w1', base, [hour, 2 * hour]), aWindow('w2', base, [5 * hour, 9 * hour])];
+  const batch = await stage.batch({ vms: [vm], windows, config: { without_change_tracking: 'compare' } });
+  await batch.start();
+  const entry = batch.entry(vm);
+  await entry.reaches('Idle', 'final');
+  await advanceTo(base, hour - second);
+  assert.equal(vm.power, 'on');
+  stage.script.takes(vm, 'copyDisk', 2 * hour);
+  await advanceTo(base, 2 * hour + 5 * second);
+  const { entryStatus, stage: at } = await undone(entry);
+  assert.deepEqual([entryStatus, at, vm.power], ['Idle', 'final', 'on']);
+  stage.script.clear();
+  await entry.reaches('Finished', undefined, inSecondWindow);
+  const story = stage.world.story(vm);
+  assert.equal(story.filter((what) => what === 'target created').length, 1);
+  assert.ok(!story.includes('target deleted'));
+});
+
 test('batch/S24 the window ends with the guest being adapted: target stopped, source on, target deleted, all anew', async () => {
   const vm = stage.world.add('vm01', { needsAdapting: true });
   // What it needs is seen after 40 minutes; then it is under way.

@@ -1,5 +1,5 @@
 import { nextTopUp } from '../../domain/batch/top-ups.ts';
-import { hasBackgroundImport } from '../../domain/batch/entry.ts';
+import { isCopiedAhead } from '../../domain/batch/entry.ts';
 import { predictWindow } from '../../domain/batch/windows.ts';
 import { repeatWishMs } from '../budgets.ts';
 import type { EntryRun } from '../entry-run.ts';
@@ -48,7 +48,7 @@ function predicted(run: EntryRun): ReturnType<typeof predictWindow> {
 
 function topUpAt(run: EntryRun): number | undefined {
   const { record, last_background_sync, top_up_left_out = '', last_sync_took_ms, cutover } = run.state.entry;
-  if (last_background_sync === undefined || cutover || !hasBackgroundImport(record)) return undefined;
+  if (last_background_sync === undefined || cutover || !isCopiedAhead(record, run.settings)) return undefined;
   const start = predicted(run)?.start;
   return nextTopUp({
     now: Date.now(),

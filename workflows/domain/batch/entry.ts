@@ -162,6 +162,14 @@ export function hasBackgroundImport({ background_import, disks }: InstanceRecord
   return background_import && copied.every((disk) => disk.background_import_verified);
 }
 
+/** It is copied while it runs. `comparesAll`: also where nobody can tell what has changed. */
+export function isCopiedAhead(
+  instance: InstanceRecord,
+  { comparesAll = false }: { readonly comparesAll?: boolean },
+): boolean {
+  return comparesAll || hasBackgroundImport(instance);
+}
+
 /** We switched the source off, it was on before, and it hasn't been switched on again since. */
 export function owesPowerOn({ initial_running, powered_off_by_us_at, restored_at }: SourcePowerFacts): boolean {
   return initial_running && powered_off_by_us_at !== undefined && restored_at === undefined;

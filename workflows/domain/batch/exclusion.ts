@@ -1,6 +1,6 @@
 import { effectiveInstance, given, isHostName } from './effective.ts';
 import { hasBackgroundImport } from './entry.ts';
-import type { InstanceOverrides, InstanceRecord, RestrictionOverrides } from './records.ts';
+import type { BatchSpec, InstanceOverrides, InstanceRecord, RestrictionOverrides } from './records.ts';
 
 export type ExclusionReason =
   | 'disabled'
@@ -70,7 +70,7 @@ const restrictions: readonly Rule[] = [
     reason: 'background-import-unsupported',
     holds: ({ instance, allowed }) => !instance.background_import && !allowed.allow_no_background_import,
     text: () =>
-      'background import is not supported: switch change tracking on at the source, or set allow_no_background_import (all is copied while the VM is off)',
+      'background import is not supported: switch change tracking on at the source, or set allow_no_background_import (all is copied while the VM is off) or without_change_tracking: compare',
   },
   {
     reason: 'unsupported-disk',
@@ -82,6 +82,14 @@ const restrictions: readonly Rule[] = [
         .join(', ')} (raw-mapped, independent or shared); detach them, or set ignore_restrictions to leave them out`,
   },
 ];
+
+/** What a batch lets pass. Who is copied ahead by comparing needs no change tracking. */
+export function allowedBy({
+  instance_restriction_overrides: allowed,
+  without_change_tracking,
+}: BatchSpec['config']): RestrictionOverrides {
+  return without_change_tracking === 'compare' ? { ...allowed, allow_no_background_import: true } : allowed;
+}
 
 /** Why this VM may not migrate; undefined: it may. Pure and total. */
 export function exclusionReason(

@@ -196,6 +196,11 @@ export interface BatchSpec {
     readonly window_end_in_conflict: 'rollback' | 'hold';
     readonly create_retries: number;
     readonly stale_source: 'recopy' | 'accept';
+    /**
+     * How a VM is copied whose source can't tell what has changed: once, in its downtime, where that is allowed at all; or while it
+     * runs too, each later copy reading all and sending what differs.
+     */
+    readonly without_change_tracking: 'once' | 'compare';
     /** What becomes of a running VM that can't be asked to shut down: a person decides, it is switched off hard, it is left out. */
     readonly no_guest_tools: 'ask' | 'power-off' | 'skip';
   };

@@ -107,6 +107,7 @@ export function batch(changes: Partial<BatchSpec> = {}, config: Partial<BatchSpe
       window_end_in_conflict: 'rollback',
       create_retries: 10,
       stale_source: 'recopy',
+      without_change_tracking: 'once',
       no_guest_tools: 'ask',
       ...config,
     },
