@@ -20,6 +20,8 @@ export class Front {
   readonly #faults: Faults;
   /** SHA-256 thumbprint of the client certificate that is trusted; undefined: everybody is. */
   readonly #trusted: string | undefined;
+  /** Whether the trust in that client was taken back. */
+  isRevoked = false;
 
   constructor(server: Server, faults: Faults, trusted: string | undefined) {
     this.#server = server;
@@ -95,6 +97,7 @@ export class Front {
   }
 
   #isTrusted(socket: unknown): boolean {
+    if (this.isRevoked) return false;
     if (this.#trusted === undefined) return true;
     return socket instanceof TLSSocket && socket.getPeerCertificate().fingerprint256 === this.#trusted;
   }

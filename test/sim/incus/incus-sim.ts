@@ -41,6 +41,7 @@ export class IncusSim extends Stock {
   readonly settings: Settings;
   readonly #name: string;
   readonly #dir: string;
+  #front: Front | undefined;
   #listener: Listener | undefined;
 
   private constructor(dir: string, options: IncusSimOptions) {
@@ -60,7 +61,7 @@ export class IncusSim extends Stock {
     const sim = new IncusSim(await mkdtemp(join(tmpdir(), 'vmflow-incus-sim-')), options);
     const { keyPem, certPem } = sim.certificate;
     const trusted = options.requireClientCertificate === false ? undefined : sim.client.sha256;
-    const front = new Front(sim.server, sim.faults, trusted);
+    const front = (sim.#front = new Front(sim.server, sim.faults, trusted));
     const tls = { key: keyPem, cert: certPem, requestCert: true, rejectUnauthorized: false };
     const server = createServer(tls, (request, response) => {
       front.request(request, response).catch(() => request.socket.destroy());
@@ -94,6 +95,11 @@ export class IncusSim extends Stock {
     await this.down();
     this.server.operations.loseAll();
     await this.up();
+  }
+
+  /** The client is not trusted any more, or again; what it has open stays so. */
+  revoke(isRevoked = true): void {
+    if (this.#front !== undefined) this.#front.isRevoked = isRevoked;
   }
 
   /** Refuses connections from now on. */
