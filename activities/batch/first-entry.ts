@@ -26,7 +26,12 @@ export async function firstEntry({
   const placed = await placedBy({ spec, instance, networks }, instance.running);
   const exclusion = exclusionReason(instance, overrides, allowedBy(spec.config));
   const constraint = constraintOf({ spec, instance });
-  const first = statusOf(spec, instance, exclusion?.text ?? ('problem' in placed ? notPlaced(placed) : undefined));
+  const first = statusOf(
+    spec,
+    instance,
+    exclusion?.reason !== 'disabled',
+    exclusion?.text ?? ('problem' in placed ? notPlaced(placed) : undefined),
+  );
   return {
     instance_uuid: instance.uuid,
     batch_name: spec.name,
@@ -59,16 +64,16 @@ export async function firstEntry({
 
 type First = Pick<Entry, 'status' | 'message'> & { readonly finding?: Finding };
 
-function statusOf(spec: BatchSpec, instance: InstanceRecord, obstacle: string | undefined): First {
-  const finding = findingOf(spec, instance);
+function statusOf(spec: BatchSpec, instance: InstanceRecord, isEnabled: boolean, obstacle: string | undefined): First {
+  const finding = findingOf(spec, instance, isEnabled);
   if (finding !== undefined) return { status: 'Conflict', message: finding.message, finding };
   if (obstacle !== undefined) return { status: 'Blocked', message: obstacle };
   return { status: 'Waiting', message: 'Performing initial migration checks' };
 }
 
 /** What a person has to decide before anything is done for it; both at once where there are two. */
-function findingOf(spec: BatchSpec, instance: InstanceRecord): Finding | undefined {
-  const tools = withoutGuestTools(instance, spec.config);
+function findingOf(spec: BatchSpec, instance: InstanceRecord, isEnabled: boolean): Finding | undefined {
+  const tools = isEnabled ? withoutGuestTools(instance, spec.config) : undefined;
   const silent =
     tools === undefined
       ? undefined

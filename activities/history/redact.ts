@@ -4,15 +4,22 @@ import { cutToBytes } from '../../workflows/domain/text.ts';
 export const secretFields = ['password', 'cookie', 'authorization', 'token', 'url', 'apiKey'];
 
 const censor = '[redacted]';
-const secretName = new RegExp(`^(${secretFields.join('|')})$|passw|passphrase|secret|credential|private.?key`, 'i');
+const secretName = new RegExp(
+  `^(${secretFields.join('|')})$|passw|pwd|passphrase|secret|credential|private.?key|api.?key|(auth|access|refresh|bearer).?token`,
+  'i',
+);
+
+const namesInTexts = 'password|passwd|pwd|passphrase|secret|token|api[-_]?key';
+const valueInTexts = `(?:"[^"]*"|'[^']*'|[^\\s"',;]+)`;
 
 /** Secrets that people write into texts: users and queries of URLs, keys, `Bearer …`, `password=…`. Quick on long texts too. */
 const inTexts: readonly (readonly [RegExp, string])[] = [
-  [/([a-z][a-z0-9+.-]{0,20}:\/\/)[^/?#\s@"']+@/gi, `$1${censor}@`],
+  [/([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s"']*@/gi, `$1${censor}@`],
   [/([a-z][a-z0-9+.-]{0,20}:\/\/[^\s?"']+\?)[^\s"']+/gi, `$1${censor}`],
   [/(-----BEGIN [A-Z ]*PRIVATE KEY-----)[^-]*/g, `$1${censor}`],
   [/\b(bearer|basic) +[a-z0-9+/=._~-]{8,}/gi, `$1 ${censor}`],
-  [/\b(password|passwd|passphrase|secret|token|api-?key)("?\s*[=:]\s*"?)[^\s"',;]+/gi, `$1$2${censor}`],
+  [new RegExp(`((?:${namesInTexts})["']?\\s*[=:]\\s*)${valueInTexts}`, 'gi'), `$1${censor}`],
+  [new RegExp(`(--(?:[a-z]+-)*(?:${namesInTexts})\\s+)${valueInTexts}`, 'gi'), `$1${censor}`],
 ];
 
 /** A record stays readable, and small: of a longer text or argument the beginning is kept. Bytes. */

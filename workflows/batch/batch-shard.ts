@@ -188,7 +188,8 @@ class Shard {
       isCommitted: phase === 'committed',
     });
     this.#hasNews = true;
-    if (request !== undefined || released === true || !quietPhases.has(phase)) this.#isUrgent = true;
+    const makesRoom = this.#requests.isCut && phase === 'committed';
+    if (request !== undefined || released === true || makesRoom || !quietPhases.has(phase)) this.#isUrgent = true;
   }
 
   #forget(uuid: string): void {

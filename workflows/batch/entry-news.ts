@@ -8,6 +8,7 @@ export class News {
   readonly #state: EntryState;
   readonly #shardId: string;
   #last = '';
+  #asks = false;
 
   constructor(state: EntryState, shardId: string) {
     this.#state = state;
@@ -16,6 +17,7 @@ export class News {
 
   /** The row as it is now; with a wish to be committed where there is one. */
   async send(request?: CommitRequest, closed?: boolean): Promise<void> {
+    this.#asks = request !== undefined;
     const { instance_uuid, window, holds_place } = this.#state.entry;
     const needsNoPlace = holds_place && !this.#state.isCommitted && request === undefined;
     const news: EntryNews = {
@@ -33,6 +35,11 @@ export class News {
     await getExternalWorkflowHandle(this.#shardId)
       .signal<[EntryNews]>(messages.entryNews, { ...news, ...(needsNoPlace ? { released: true } : {}) })
       .catch(() => undefined);
+  }
+
+  /** What it said last was that it wants to be committed. */
+  get asks(): boolean {
+    return this.#asks;
   }
 
   /** The shard doesn't know it, or has lost what it knew. */

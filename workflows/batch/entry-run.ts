@@ -39,13 +39,14 @@ export class EntryRun {
 
   grant(grant: CommitGranted): void {
     if (grant.token !== this.state.entry.token) return;
+    // One that it has withdrawn its wish for is given back with its next news.
     this.state.change({ holds_place: true });
-    this.#grant = grant;
+    if (this.news.asks) this.#grant = grant;
   }
 
-  /** A place is waiting for it. */
+  /** A place is waiting for it, and was not given back meanwhile. */
   hasGrant(): boolean {
-    return this.#grant !== undefined;
+    return this.#grant !== undefined && this.state.entry.holds_place;
   }
 
   /** Nobody has anything against that it begins. */
@@ -54,7 +55,7 @@ export class EntryRun {
   }
 
   takeGrant(): CommitGranted | undefined {
-    const grant = this.#grant;
+    const grant = this.hasGrant() ? this.#grant : undefined;
     this.#grant = undefined;
     return grant;
   }

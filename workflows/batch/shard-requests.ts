@@ -17,6 +17,7 @@ export class ShardRequests {
   readonly #waiting = new Map<string, Waiting>();
   #released: string[] = [];
   #hasMore = false;
+  #isCut = false;
 
   constructor(kept: readonly CommitRequest[] = []) {
     // Told again after a new run: who is known already changes nothing.
@@ -41,13 +42,17 @@ export class ShardRequests {
     const open = new Map<string, number>();
     const requests: CommitRequest[] = [];
     this.#hasMore = false;
+    this.#isCut = false;
     // All of them: what is given back later than a newer wish would take that with it.
     const released = this.#released.splice(0);
     for (const one of [...this.#waiting.values()].sort(byTurn)) {
       const { request } = one;
       const count = open.get(request.constraint ?? '') ?? 0;
       const isLimited = !request.cutover && !isOrdered(request.uuid);
-      if (isLimited && count >= openPerConstraint) continue;
+      if (isLimited && count >= openPerConstraint) {
+        this.#isCut = true;
+        continue;
+      }
       if (isLimited) open.set(request.constraint ?? '', count + 1);
       if (one.isSent) continue;
       if (requests.length >= sentAtOnce) {
@@ -63,6 +68,11 @@ export class ShardRequests {
   /** Not everything could be said at once. */
   get hasMore(): boolean {
     return this.#hasMore;
+  }
+
+  /** The batch doesn't see all that wait: whoever is through makes room for one of them. */
+  get isCut(): boolean {
+    return this.#isCut;
   }
 
   kept(): CommitRequest[] {

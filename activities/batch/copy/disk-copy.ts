@@ -6,6 +6,8 @@ import { gathered, pieceBytes, type Data, type Piece } from './pieces.ts';
 const sizes = {
   /** So much is written, flushed and read back at once: what an attempt that dies leaves unproven. */
   segment: 64 * 1024 * 1024,
+  /** So much is read at most between two proofs: where little differs, that is what an attempt that dies has to do again. */
+  read: 1024 * 1024 * 1024,
   /** What differs is told in blocks of this size. */
   block: 64 * 1024,
   writesAtOnce: 2,
@@ -45,6 +47,7 @@ export class DiskCopy {
   readonly #writing: Promise<void>[] = [];
   #segment: Written[] = [];
   #segmentBytes = 0;
+  #segmentRead = 0;
   #proving: Promise<void> = Promise.resolve();
   /** One segment is proven at a time, piece by piece. */
   readonly #readBack = Buffer.allocUnsafeSlow(pieceBytes);
@@ -66,7 +69,7 @@ export class DiskCopy {
         else await this.#copy(piece);
         progress.bytesRead += piece.length;
         this.#end = piece.start + piece.length;
-        if (this.#segmentBytes >= sizes.segment) await this.#closeSegment();
+        if (this.#segmentBytes >= sizes.segment || this.#segmentRead >= sizes.read) await this.#closeSegment();
       }
       await this.#closeSegment();
       await this.#proving;
@@ -82,6 +85,7 @@ export class DiskCopy {
 
   async #copy({ start, data, length }: Data): Promise<void> {
     const { writer, progress } = this.#options;
+    this.#segmentRead += length;
     const changed = this.#mayBeThere ? await this.#differences(start, data) : [{ start: 0, length }];
     if (changed.length === 0) return;
     for (const part of changed) {
@@ -130,6 +134,7 @@ export class DiskCopy {
     const [segment, end] = [this.#segment, this.#end];
     this.#segment = [];
     this.#segmentBytes = 0;
+    this.#segmentRead = 0;
     this.#proving = this.#prove(segment, end);
     this.#proving.catch(() => undefined);
   }

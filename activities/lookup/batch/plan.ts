@@ -32,7 +32,7 @@ export async function planBatch(deps: BatchDeps, spec: BatchSpec): Promise<PlanA
   const problems = await problemsOf(spec, { config: deps.config, ...(before === undefined ? {} : { edit: before }) });
   if (problems.length > 0) return refused(problems);
   try {
-    return await planMembers(deps, spec);
+    return await planMembers(deps, spec, before === undefined || before.status === 'Defined');
   } catch (err) {
     if (!(err instanceof ExpressionError)) throw err;
     const { problem: message, line, column } = err;
@@ -69,7 +69,8 @@ function pathOf({ constraints }: BatchSpec, expression: string): string {
   return place === -1 ? 'include_expression' : `constraints[${place}].include_expression`;
 }
 
-async function planMembers(deps: BatchDeps, spec: BatchSpec): Promise<PlanAnswer> {
+/** @param isChosenAnew its members are those of now, not those that were chosen before */
+async function planMembers(deps: BatchDeps, spec: BatchSpec, isChosenAnew: boolean): Promise<PlanAnswer> {
   const { matches, warnings } = await matching(deps, spec);
   if (matches.length === 0) {
     const message = `no VM matches "${spec.include_expression}": the batch would be empty`;
@@ -79,7 +80,7 @@ async function planMembers(deps: BatchDeps, spec: BatchSpec): Promise<PlanAnswer
     uuid: instance.uuid,
     name: effectiveName(instance, spec.overrides[instance.uuid]),
   }));
-  const strangers = strangersIn(orderOf(spec.overrides, names));
+  const strangers = isChosenAnew ? strangersIn(orderOf(spec.overrides, names)) : [];
   if (strangers.length > 0) return refused(strangers);
   const entries = await openEntries(deps.temporal);
   const looks = new TargetLooks(deps);

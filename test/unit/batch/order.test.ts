@@ -35,7 +35,7 @@ test('it says for whom, by name, and what to do', () => {
   const order = orderOf({ c: { group: 2 }, a: { group: 1 }, b: { group: 1 } }, members('a', 'b', 'c'));
   assert.equal(
     orderWait(order, new Set())('c'),
-    'A and 1 more must be finished before it begins: wait, or say vmflow queue cutover c',
+    'A and 1 more must be finished before it begins (vmflow queue get a); to begin now, without a window: vmflow queue cutover c',
   );
   assert.match(orderWait(order, new Set(['a']))('c') ?? '', /^B must be finished/);
 });

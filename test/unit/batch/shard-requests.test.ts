@@ -14,6 +14,7 @@ test('the batch sees the first of those that wait, and the next when one of them
   const requests = new ShardRequests();
   for (let index = 0; index < 25; index += 1) requests.take(`vm${index}`, wish(index), { isReleased });
   assert.equal(requests.toSend().requests.length, 20);
+  assert.equal(requests.isCut, true);
   assert.equal(requests.toSend().requests.length, 0);
   requests.take('vm3', undefined, { isReleased, isCommitted: true });
   assert.deepEqual(

@@ -211,6 +211,29 @@ describe('records', () => {
     assert.match(text, /https:\/\/host\/x\.ova/);
   });
 
+  for (const text of [
+    "password: 'planted'",
+    "password='planted planted'",
+    'password = "planted planted"',
+    'root_password=planted',
+    'access_token=planted',
+    'vmflow --password planted now',
+    'say --vc-password "planted planted"',
+    'https://u:planted/planted@h/',
+    'https://u:pl@planted@h',
+  ])
+    test(`in the text ${text} the secret is not kept`, () => assert.doesNotMatch(safeText(text), /planted/));
+
+  for (const name of ['accessToken', 'authToken', 'api_key', 'pwd', 'vcPassword', 'refresh_token'])
+    test(`the field ${name} is not kept`, () =>
+      assert.doesNotMatch(JSON.stringify(safeValue({ a: [{ [name]: 'planted' }] })), /planted/));
+
+  test('words that only look like secrets are kept', () => {
+    const text = 'the password of the host was changed; token of entry 5; image app:1 on https://host:5000/v2/app';
+    assert.equal(safeText(text), text);
+    assert.deepEqual(safeValue({ commitToken: 'a', keyboard: 'b' }), { commitToken: 'a', keyboard: 'b' });
+  });
+
   test('a long text without blanks holds nothing up', { timeout: 20_000 }, () => {
     assert.ok(safeText('a'.repeat(2_000_000)).length <= 2_048);
   });

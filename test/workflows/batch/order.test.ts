@@ -34,7 +34,7 @@ test('groups are migrated one after the other, all are copied before', async () 
   await stage.until('it to be told', async () => (await batch.view()).waitsForOthers?.length === 2);
   const { waitsForOthers = [] } = await batch.view();
   const whyB = waitsForOthers.find(({ name }) => name === 'b')?.why ?? '';
-  assert.match(whyB, new RegExp(`^a must be finished before it begins: .*vmflow queue cutover ${b.record.uuid}`));
+  assert.match(whyB, new RegExp(`^a must be finished before it begins .*vmflow queue cutover ${b.record.uuid}`));
   assert.match(waitsForOthers.find(({ name }) => name === 'c')?.why ?? '', /and 1 more must be finished/);
   assert.deepEqual([b.power, c.power], ['on', 'on']);
   off.release();

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
+import type { CommitGranted, MigrationInput } from '../../../workflows/contracts/batch.ts';
 import { messages } from '../../../workflows/contracts/messages.ts';
 import type { SourceVm } from '../../support/entry-world.ts';
 import { networkGone } from './findings.ts';
@@ -407,4 +408,30 @@ test('cutover commits at once, without its window', async () => {
   await entry.update(messages.cutover);
   await entry.reaches('Finished', undefined, { withinMs: 5 * minute });
   await assertRefused(entry.update(messages.cutover), /it is Finished already/);
+});
+
+test('a place that comes when it has said that it is held is none, also when it is not held any more', async () => {
+  const vm = stage.world.add('vm01');
+  const base = await stage.soon();
+  const batch = await stage.batch({
+    vms: [vm],
+    windows: [aWindow('w1', base, [20 * hour, 30 * hour])],
+    config: { background_sync_interval: hour, final_background_sync_limit: minute },
+  });
+  await batch.start();
+  const entry = batch.entry(vm);
+  await entry.is('ready', ({ substate }) => substate === 'awaiting-window');
+  await entry.update(messages.hold);
+  await entry.is('held', ({ message }) => /unhold/.test(message));
+  const copy = stage.script.holds(vm, 'copyDisk');
+  await stage.during(copy.arrived);
+  const { events } = await entry.handle.fetchHistory();
+  const input = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data;
+  const { token } = (JSON.parse(Buffer.from(input ?? []).toString()) as MigrationInput).entry;
+  await entry.handle.signal<[CommitGranted]>(messages.commitGranted, { token });
+  await entry.update(messages.unhold);
+  copy.release();
+  await entry.is('ready', ({ substate }) => substate === 'awaiting-window');
+  await stage.advance(10 * minute);
+  assert.deepEqual([vm.power, (await entry.view()).committed], ['on', false]);
 });

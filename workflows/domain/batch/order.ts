@@ -76,7 +76,7 @@ export function orderWait(
     const [first, ...more] = before;
     if (first === undefined) return undefined;
     const who = more.length === 0 ? first.name : `${first.name} and ${more.length} more`;
-    return `${who} must be finished before it begins: wait, or say vmflow queue cutover ${uuid}`;
+    return `${who} must be finished before it begins (vmflow queue get ${first.uuid}); to begin now, without a window: vmflow queue cutover ${uuid}`;
   };
 }
 

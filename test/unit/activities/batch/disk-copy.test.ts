@@ -68,6 +68,34 @@ describe('the copy of a disk', () => {
     assert.equal(older.bytesWritten, 2 * block);
   });
 
+  test('that finds nothing to send is proven from time to time all the same', async () => {
+    const data = randomBytes(4 * mib);
+    const pieces = 600;
+    const same = new MemoryDisk(4 * mib);
+    const writer = Object.assign(same, { read: () => Promise.resolve(data) });
+    const progress = { offset: 0, bytesRead: 0, bytesWritten: 0 };
+    const offsets = new Set<number>();
+    const read = async function* () {
+      for (let piece = 0; piece < pieces; piece += 1) {
+        await new Promise((resolve) => setImmediate(resolve));
+        offsets.add(progress.offset);
+        yield { start: piece * data.length, length: data.length, data };
+      }
+    };
+    const check = (): Promise<void> => Promise.resolve();
+    await new DiskCopy({
+      writer,
+      progress,
+      holes: 'zero',
+      compares: true,
+      isResumed: false,
+      pieces: read(),
+      check,
+    }).run();
+    assert.deepEqual([progress.bytesWritten, progress.offset], [0, pieces * data.length]);
+    assert.deepEqual([...offsets], [0, 1_024 * mib, 2_048 * mib]);
+  });
+
   test('over older content sends only the blocks that differ', async () => {
     const image = imageOf(8 * mib, [...Array(128).keys()]);
     const disk = new MemoryDisk(image.length);
