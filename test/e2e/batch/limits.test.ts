@@ -228,6 +228,7 @@ describe('limits on imports and windows, and the power of the source', { concurr
     await copy.arrived();
     assert.deepEqual([await vm.power(), (await vm.view()).placement?.running], ['poweredOff', true]);
     const canceled = vm.update(messages.cancel, { cleanup: false });
+    await vm.becomes('Canceled');
     copy.release();
     await canceled;
     assert.equal(await vm.power(), 'poweredOn');

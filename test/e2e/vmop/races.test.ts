@@ -94,7 +94,9 @@ describe('operations that race', () => {
       const stop = await scenario.op('Stop', 'c');
       const forced = await scenario.op('Stop', 'c', { force: true });
       assert.equal(await forced.ends(), 'Completed/OperationCompleted');
-      assert.deepEqual([await start.ends(), await stop.ends()], ['Completed/Superseded', 'Completed/Superseded']);
+      const ends = [await start.ends(), await stop.ends()];
+      const said = `${(await start.completed())?.message}; ${(await stop.completed())?.message}`;
+      assert.deepEqual(ends, ['Completed/Superseded', 'Completed/Superseded'], said);
       assert.match((await stop.completed())?.message ?? '', new RegExp(forced.name));
     });
 
