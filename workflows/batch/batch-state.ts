@@ -50,13 +50,16 @@ export class BatchRecord {
     return orderWait(order, new Set(finished));
   }
 
-  /** Those that are ready and wait for others. */
+  /** Those that are ready and wait for others, as many as are shown. */
   #waitsForOthers(): { readonly name: string; readonly why: string }[] {
     const whyOf = this.orderWait();
-    return this.commits.requests.flatMap(({ uuid, name, cutover }) => {
+    const waiting: { readonly name: string; readonly why: string }[] = [];
+    for (const { uuid, name, cutover } of this.commits.requests) {
+      if (waiting.length === shownWaits) break;
       const why = cutover ? undefined : whyOf(uuid);
-      return why === undefined ? [] : [{ name, why }];
-    });
+      if (why !== undefined) waiting.push({ name, why });
+    }
+    return waiting;
   }
 
   heard({ shard, counts, members, trouble, finished = [] }: ShardNews): void {
@@ -129,7 +132,7 @@ export class BatchRecord {
       ...defined('startDate', startDate),
       shards: shards.length,
       ready: this.commits.requests.length,
-      waitsForOthers: this.#waitsForOthers().slice(0, shownWaits),
+      waitsForOthers: this.#waitsForOthers(),
       pace: { samples: this.#state.samples ?? [], total: this.entries - needing - (counts.canceled ?? 0) },
     };
   }

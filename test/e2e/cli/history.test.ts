@@ -3,12 +3,12 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { WorkflowNotFoundError } from '@temporalio/client';
-import { parse, stringify } from 'yaml';
 import type { HistoryRecord } from '../../../activities/history/record.ts';
 import { batchId } from '../../../workflows/contracts/ids.ts';
 import type { SupervisedProcess } from '../../stack/processes.ts';
 import { BatchRig } from '../../support/batch-rig.ts';
 import type { BatchUnderTest } from '../../support/batch-scenario.ts';
+import { writeBridgeConfig } from '../../support/bridge-config.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { startBridge } from '../../support/workers.ts';
 import { vmflow, type ProcessResult } from './run-process.ts';
@@ -21,10 +21,8 @@ describe('the record of who did what', () => {
 
   before(async () => {
     rig = await BatchRig.start({ ownSource: true, ownTemporal: true });
-    configPath = join(rig.dir, 'bridge.yaml');
     file = join(rig.dir, 'history.jsonl');
-    const config = parse(await readFile(rig.configPath, 'utf8')) as object;
-    await writeFile(configPath, stringify({ ...config, history: { file, everyMs: 200 } }));
+    configPath = await writeBridgeConfig(rig, { history: { file, everyMs: 200 } });
     bridge = await start();
   });
   after(async () => {

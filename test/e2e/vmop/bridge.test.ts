@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { request } from 'undici';
-import { parse, stringify } from 'yaml';
 import { ClusterError } from '../../../activities/kubernetes/port.ts';
 import { vmopKeys, type VmopSpec } from '../../../workflows/contracts/vmop.ts';
 import { delayAnnotations, switches } from '../../sim/vm-layer/switches.ts';
 import { freePort, type SupervisedProcess } from '../../stack/processes.ts';
+import { writeBridgeConfig } from '../../support/bridge-config.ts';
 import { VmRig, type NewOperation, type OperationUnderTest, type VmScenario } from '../../support/vm-rig.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { startBridge } from '../../support/workers.ts';
@@ -22,10 +20,8 @@ describe('operations through the bridge', () => {
 
   before(async () => {
     rig = await VmRig.start({ ownTemporal: true });
-    configPath = join(rig.dir, 'bridge.yaml');
     const at = `127.0.0.1:${await freePort()}`;
-    const config = parse(await readFile(rig.configPath, 'utf8')) as object;
-    await writeFile(configPath, stringify({ ...config, webhook: { listen: at, url: `https://${at}/admit` } }));
+    configPath = await writeBridgeConfig(rig, { webhook: { listen: at, url: `https://${at}/admit` } });
     bridge = await start();
   });
   after(async () => {
