@@ -24,6 +24,7 @@ export async function batchAdmission(options: { full: boolean }): Promise<Outcom
   const ours = await onOwnServer((temporal) => throughBatch(temporal, vms));
   const flat = await onOwnServer((temporal) => flatLoop(temporal, Math.min(vms, 1_000)));
   const rate = vms / ours.seconds;
+  console.error(`  events outside the VMs' own workflows: ${JSON.stringify(ours.types)}`);
   const ratio = rate / (flat.vms / flat.seconds);
   const events = ours.events / vms;
   return {
@@ -120,6 +121,8 @@ interface Through {
   readonly seconds: number;
   readonly startSeconds: number;
   readonly events: number;
+  /** How many of each type, in the order of their numbers. */
+  readonly types: Readonly<Record<string, number>>;
   readonly longestRun: number;
   readonly largestPayload: number;
   readonly peakRss: number;
@@ -157,8 +160,12 @@ async function throughBatch(temporal: TemporalUnderTest, vms: number): Promise<T
     const shards = Math.ceil(vms / 500);
     const ids = [batchId(name), ...Array.from({ length: shards }, (_, shard) => shardId(name, shard))];
     const sizes = await Promise.all(ids.map((id) => sizesOf(client, id)));
+    const types = new Map<string, number>();
+    for (const [type, times] of sizes.flatMap((size) => [...size.types]))
+      types.set(type, (types.get(type) ?? 0) + times);
     return {
       seconds,
+      types: Object.fromEntries([...types].toSorted(([, a], [, b]) => b - a)),
       startSeconds,
       peakRss,
       rssAtFifth,
@@ -221,16 +228,31 @@ class Progress {
   }
 }
 
+interface Sizes {
+  readonly events: number;
+  readonly longest: number;
+  readonly largest: number;
+  readonly types: ReadonlyMap<string, number>;
+}
+
 /** Over all runs of one workflow. */
-async function sizesOf(client: Client, id: string): Promise<{ events: number; longest: number; largest: number }> {
+async function sizesOf(client: Client, id: string): Promise<Sizes> {
   let [events, longest, largest] = [0, 0, 0];
+  const types = new Map<string, number>();
   for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${id}'` })) {
     const history = (await client.workflow.getHandle(id, runId).fetchHistory()).events ?? [];
     events += history.length;
     longest = Math.max(longest, history.length);
-    for (const event of history) largest = Math.max(largest, JSON.stringify(event).length);
+    for (const event of history) {
+      largest = Math.max(largest, JSON.stringify(event).length);
+      const attributes = Object.entries(event).find(
+        ([key, value]) => key.endsWith('EventAttributes') && value !== null,
+      );
+      const type = attributes?.[0].replace('EventAttributes', '') ?? 'unknown';
+      types.set(type, (types.get(type) ?? 0) + 1);
+    }
   }
-  return { events, longest, largest };
+  return { events, longest, largest, types };
 }
 
 async function rssOf(pid: number): Promise<number> {
