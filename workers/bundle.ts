@@ -22,6 +22,8 @@ export async function writeBundle(path: string): Promise<void> {
   const { code } = await bundleWorkflowCode({
     workflowsPath: join(sources, 'index.ts'),
     workflowInterceptorModules: [join(sources, 'early-query.ts')],
+    // Evaluated once and frozen, not once per workflow: half the memory and CPU of each. They hold no state (a test says so).
+    preloadModules: [join(sources, 'index.ts'), join(sources, 'early-query.ts')],
     logger: quiet,
   });
   await mkdir(dirname(path), { recursive: true });
@@ -32,7 +34,8 @@ export async function writeBundle(path: string): Promise<void> {
 
 async function digestOf(folder: string): Promise<string> {
   const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.ts')).sort();
-  const hash = createHash('sha256');
+  // How it is bundled counts too.
+  const hash = createHash('sha256').update(await readFile(fileURLToPath(import.meta.url)));
   for (const name of files) hash.update(name).update(await readFile(join(folder, name)));
   return hash.digest('hex').slice(0, 16);
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { WithStartWorkflowOperation, type Client, type Workflow } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { createBatchSpecs } from '../../activities/batch/batch-specs.ts';
 import { settingsOf } from '../../activities/batch/entry-settings.ts';
 import { firstEntry } from '../../activities/batch/first-entry.ts';
@@ -8,15 +8,13 @@ import type { BatchView, MigrationInput, MigrationView, PhaseCounts } from '../.
 import { batchId, migrationId, shardId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import { startProcess } from '../stack/processes.ts';
-import { specOf } from '../support/batch-scenario.ts';
 import { connectTemporal, type TemporalUnderTest } from '../support/shared-temporal.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { instanceOf, network, noOpWorld } from './b4-world.ts';
+import { apply, instanceOf, name, network, noOpWorld, spec } from './b4-world.ts';
 import { round, type Outcome } from './measure.ts';
 
 /** Starts at once of the flat loop. */
 const parallel = 100;
-const name = 'bench';
 
 /** B4: many VMs through a batch with far sides that do nothing, against a flat loop that starts the same workflows. */
 export async function batchAdmission(options: { full: boolean }): Promise<Outcome> {
@@ -82,22 +80,6 @@ async function onOwnServer<T>(work: (temporal: TemporalUnderTest) => Promise<T>)
   } finally {
     await temporal.stop();
   }
-}
-
-const spec = specOf(name, '/DC0/vm', {
-  config: { background_sync_interval: 3_600_000, final_background_sync_limit: 3_600_000 },
-});
-
-async function apply(client: Client, taskQueue: string): Promise<void> {
-  await client.workflow.executeUpdateWithStart<Workflow, unknown, [object]>(messages.apply, {
-    args: [{ spec, by: 'a benchmark' }],
-    startWorkflowOperation: new WithStartWorkflowOperation<Workflow>('batch', {
-      taskQueue,
-      workflowId: batchId(name),
-      args: [{ name }],
-      workflowIdConflictPolicy: 'USE_EXISTING',
-    }),
-  });
 }
 
 async function worker(temporal: TemporalUnderTest, taskQueue: string, vms: number): ReturnType<typeof startProcess> {

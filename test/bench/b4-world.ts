@@ -1,12 +1,15 @@
+import { WithStartWorkflowOperation, type Client, type Workflow } from '@temporalio/client';
 import type { BatchSpecs } from '../../activities/batch/batch-specs.ts';
 import type { BatchDeps } from '../../activities/batch/deps.ts';
 import { createInventories } from '../../activities/batch/inventories.ts';
 import { createConfig, parseConfig } from '../../activities/config.ts';
 import type { Target } from '../../activities/incus/port.ts';
 import type { Source, SourcePower } from '../../activities/vsphere/source-port.ts';
+import { batchId } from '../../workflows/contracts/ids.ts';
+import { messages } from '../../workflows/contracts/messages.ts';
+import { specOf } from '../support/batch-scenario.ts';
 import type { CopyTransferActivities } from '../../workflows/contracts/batch-activities.ts';
 import type { InstanceRecord, NetworkRecord } from '../../workflows/domain/batch/records.ts';
-import type { Client } from '@temporalio/client';
 
 const gib = 1024 ** 3;
 
@@ -19,6 +22,26 @@ export const network: NetworkRecord = {
   properties: {},
   placement: { network: 'lan', nictype: 'managed', vlan_id: '' },
 };
+
+/** Of the batch of all VMs. */
+export const name = 'bench';
+
+export const spec = specOf(name, '/DC0/vm', {
+  config: { background_sync_interval: 3_600_000, final_background_sync_limit: 3_600_000 },
+});
+
+/** Defines it. */
+export async function apply(client: Client, taskQueue: string): Promise<void> {
+  await client.workflow.executeUpdateWithStart<Workflow, unknown, [object]>(messages.apply, {
+    args: [{ spec, by: 'a benchmark' }],
+    startWorkflowOperation: new WithStartWorkflowOperation<Workflow>('batch', {
+      taskQueue,
+      workflowId: batchId(name),
+      args: [{ name }],
+      workflowIdConflictPolicy: 'USE_EXISTING',
+    }),
+  });
+}
 
 function uuidOf(index: number): string {
   return `10000000-0000-4000-8000-${index.toString(16).padStart(12, '0')}`;
@@ -145,7 +168,7 @@ export function noOpWorld(vms: number, temporal: Client, specs: BatchSpecs): Bat
     stop: () => Promise.resolve(),
     configureFinal: () => Promise.resolve(),
     release: () => Promise.resolve(),
-    deleteOwned: () => Promise.resolve(true),
+    deleteOwned: (_project: string, name: string) => Promise.resolve(made.delete(name)),
   } as unknown as Target;
   const open = (): Promise<Source> => Promise.resolve(source);
   return {

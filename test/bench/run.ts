@@ -3,6 +3,7 @@ import { swapGap } from './b7-gap.ts';
 import { latency } from './b2-latency.ts';
 import { diskCopy } from './b10-copy.ts';
 import { batchAdmission } from './b4-batch.ts';
+import { cacheAndReplay } from './b5-cache.ts';
 import { waitingForCluster } from './b8-waiting.ts';
 import { upload } from './b7-upload.ts';
 import { environment, type Outcome } from './measure.ts';
@@ -12,6 +13,7 @@ const benchmarks: Readonly<Record<string, (options: { full: boolean }) => Promis
   b2: latency,
   b10: diskCopy,
   b4: batchAdmission,
+  b5: cacheAndReplay,
   'b7-upload': upload,
   'b7-gap': swapGap,
   b8: waitingForCluster,

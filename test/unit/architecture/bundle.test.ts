@@ -41,6 +41,18 @@ test('the workflow bundle stays small', async () => {
   assert.ok(withoutMap.length < 1_650_000, `${withoutMap.length} bytes`);
 });
 
+test('modules of workflows hold no state: all workflows of a worker share them', async () => {
+  const stateful =
+    /^(?:export )?(?:let |var |const \w+(?:: (?!Readonly)[^=]+)? = (?:new (?:Map|Set|WeakMap|WeakSet|Array)\b|\[\];|\{\};))/m;
+  const folder = join(root, 'workflows');
+  const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.ts'));
+  const found = await Promise.all(
+    files.map(async (name) => (stateful.test(await readFile(join(folder, name), 'utf8')) ? [name] : [])),
+  );
+  assert.ok(files.length > 50);
+  assert.deepEqual(found.flat(), []);
+});
+
 test('there is one copy of protobufjs 8, else recorded histories do not load', async () => {
   const copies: string[] = [];
   for (const file of await readdir(join(root, 'node_modules'), { recursive: true })) {

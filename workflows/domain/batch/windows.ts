@@ -6,7 +6,7 @@ export const rollbackReserveMs = 60_000;
 /** Of one batch: how many of its entries hold each window, by name. Absent = none. */
 export type HeldPlaces = ReadonlyMap<string, number>;
 
-const nobody: HeldPlaces = new Map();
+const nobody: Readonly<HeldPlaces> = new Map();
 
 /** Epoch milliseconds. */
 interface Span {

@@ -1,0 +1,13 @@
+import { condition, proxyActivities } from '@temporalio/workflow';
+
+const { answer } = proxyActivities<{ answer(question: object): Promise<object> }>({ startToCloseTimeout: '60s' });
+
+/** The smallest workflow that waits: what the SDK needs to keep one. */
+export async function parked(): Promise<void> {
+  await condition(() => false);
+}
+
+/** Activities one after the other: a history as long as one likes. */
+export async function asking(times: number): Promise<void> {
+  for (let time = 0; time < times; time++) await answer({ time });
+}
