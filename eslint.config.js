@@ -94,7 +94,10 @@ export default tseslint.config(
     rules: {
       ...restrict(
         onlyContractsOfWorkflows,
-        { regex: '/activities/(?!schemas/|history/)', message: 'The client imports schemas and the record only.' },
+        {
+          regex: '/activities/(?!schemas/|history/|codec/)',
+          message: 'The client imports schemas, the record and the codec only.',
+        },
         { regex: '\\.\\./(workers|test)/', message: 'Nobody imports the processes.' },
       ),
     },

@@ -1,4 +1,7 @@
 import { hostname } from 'node:os';
+import { codecOf } from '../activities/codec/codec.ts';
+import type { Codec } from '../activities/codec/payload-codec-adapter.ts';
+import { CliError } from './errors.ts';
 import type { Gateway } from './gateway.ts';
 import type { Environment } from './runtime.ts';
 import { profileOptions, type Settings } from './settings.ts';
@@ -11,9 +14,10 @@ const connectTimeoutMs = 5_000;
  * @param user stands in histories for what has no other place for a name: a cancel, for example
  */
 export async function connect(settings: Settings, env: Environment, user: string): Promise<Gateway> {
-  const [{ loadClientConnectConfig }, { openTemporal }] = await Promise.all([
+  const [{ loadClientConnectConfig }, { openTemporal }, codec] = await Promise.all([
     import('@temporalio/envconfig'),
     import('./temporal.ts'),
+    codecFrom(env),
   ]);
   const { connectionOptions } = loadClientConnectConfig(
     profileOptions(
@@ -35,5 +39,15 @@ export async function connect(settings: Settings, env: Environment, user: string
     },
     settings,
     `${user}@${hostname()}`,
+    codec,
   );
+}
+
+async function codecFrom(env: Environment): Promise<Codec | undefined> {
+  try {
+    return await codecOf(env);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new CliError({ exit: 'usage', reason: 'CONFIGURATION', message, cause: error });
+  }
 }

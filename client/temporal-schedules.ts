@@ -1,13 +1,19 @@
 import { ScheduleClient, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
-import type { Connection, ScheduleDescription, ScheduleOptions, ScheduleUpdateOptions } from '@temporalio/client';
+import type {
+  Connection,
+  DataConverter,
+  ScheduleDescription,
+  ScheduleOptions,
+  ScheduleUpdateOptions,
+} from '@temporalio/client';
 import type { ScheduleView } from './gateway.ts';
 
 /** The schedules of a namespace, as `admin setup` looks at them and writes them. */
 export class TemporalSchedules {
   readonly #client: ScheduleClient;
 
-  constructor(connection: Connection, namespace: string) {
-    this.#client = new ScheduleClient({ connection, namespace });
+  constructor(connection: Connection, namespace: string, dataConverter: DataConverter) {
+    this.#client = new ScheduleClient({ connection, namespace, dataConverter });
   }
 
   async find(id: string): Promise<ScheduleView | undefined> {

@@ -35,9 +35,12 @@ export function executionView(info: Omit<WorkflowExecutionInfo, 'raw'>): Executi
   };
 }
 
-/** The same with the activities in flight. */
-export function describedExecution(description: WorkflowExecutionDescription): ExecutionView {
-  return { ...executionView(description), pending: (description.raw.pendingActivities ?? []).map(pendingActivity) };
+/** The same with the activities in flight, their payloads decoded. */
+export function describedExecution(
+  description: WorkflowExecutionDescription,
+  pending: readonly RawPending[],
+): ExecutionView {
+  return { ...executionView(description), pending: pending.map(pendingActivity) };
 }
 
 type RawPending = NonNullable<WorkflowExecutionDescription['raw']['pendingActivities']>[number];

@@ -5,6 +5,8 @@ import {
   WorkflowExecutionAlreadyStartedError,
 } from '@temporalio/client';
 import type { ConnectionOptions, WorkflowExecutionInfo, WorkflowHandle } from '@temporalio/client';
+import { decoded } from '../activities/codec/decoded.ts';
+import { plainCodec, type Codec } from '../activities/codec/payload-codec-adapter.ts';
 import { pastEvents } from '../activities/history/history-adapter.ts';
 import type { PastRun } from '../activities/history/past.ts';
 import { lookupId } from '../workflows/contracts/ids.ts';
@@ -49,11 +51,16 @@ const longListMs = 10 * 60_000;
 const lookupDeadlineMs = 30 * 60_000;
 
 /** Connects, or rejects with a message that names the address. */
-export async function openTemporal(options: ConnectionOptions, settings: Settings, identity: string): Promise<Gateway> {
+export async function openTemporal(
+  options: ConnectionOptions,
+  settings: Settings,
+  identity: string,
+  codec: Codec = plainCodec,
+): Promise<Gateway> {
   const context = contextOf(settings);
   try {
     const connection = await Connection.connect(options);
-    return new TemporalGateway(connection, settings, identity);
+    return new TemporalGateway(connection, settings, identity, codec);
   } catch (error) {
     throw fromTemporal(error, { ...context, attempt: 'connect', needsWorker: false });
   }
@@ -72,17 +79,21 @@ class TemporalGateway extends TemporalAdmin implements Gateway {
   readonly #client: Client;
   readonly #settings: Settings;
   readonly #schedules: TemporalSchedules;
+  readonly #codec: Codec;
 
-  constructor(connection: Connection, settings: Settings, identity: string) {
+  constructor(connection: Connection, settings: Settings, identity: string, codec: Codec) {
     super(connection, settings.namespace.value, (attempt, deadlineMs, call) => this.#call(attempt, deadlineMs, call));
     this.#settings = settings;
+    this.#codec = codec;
+    const dataConverter = { payloadCodecs: [codec] };
     this.#client = new Client({
       connection,
       namespace: settings.namespace.value,
       identity,
       interceptors: clientInterceptors,
+      dataConverter,
     });
-    this.#schedules = new TemporalSchedules(connection, settings.namespace.value);
+    this.#schedules = new TemporalSchedules(connection, settings.namespace.value, dataConverter);
   }
 
   /** Runs one call with a deadline and turns what it throws into a message. */
@@ -175,7 +186,7 @@ class TemporalGateway extends TemporalAdmin implements Gateway {
     const description = await this.#call(`find ${target.workflowId}`, rpcDeadlineMs, () =>
       this.#handle(target).describe(),
     );
-    return describedExecution(description);
+    return describedExecution(description, await decoded(description.raw.pendingActivities ?? [], this.#codec));
   }
 
   async list(query: string, limit = Infinity) {
@@ -202,7 +213,7 @@ class TemporalGateway extends TemporalAdmin implements Gateway {
         maximumPageSize: 1,
       });
       const { input } = history?.events?.[0]?.workflowExecutionStartedEventAttributes ?? {};
-      const [request] = input?.payloads ?? [];
+      const [request] = await this.#codec.decode(input?.payloads ?? []);
       return request == null
         ? undefined
         : this.#client.options.loadedDataConverter.payloadConverter.fromPayload<unknown>(request);
@@ -212,7 +223,7 @@ class TemporalGateway extends TemporalAdmin implements Gateway {
   async history(target: Required<ExecutionRef>): Promise<PastRun> {
     return this.#call(`read the history of ${target.workflowId}`, historyDeadlineMs, async () => ({
       ...target,
-      events: pastEvents(await this.#handle(target).fetchHistory()),
+      events: pastEvents(await decoded(await this.#handle(target).fetchHistory(), this.#codec)),
     }));
   }
 

@@ -1,29 +1,39 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, readdir, rename, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode } from '@temporalio/worker';
 
-const prebuilt = fileURLToPath(new URL('./workflow-bundle.js', import.meta.url));
+/** Of this very file: `.ts` from sources, `.js` when compiled. */
+const ending = extname(import.meta.url);
 const sources = fileURLToPath(new URL('../workflows', import.meta.url));
 const cache = fileURLToPath(new URL('../node_modules/.cache/vmflow', import.meta.url));
 
+/** The module that makes failures encodable; for bundles, and for what runs outside of them. */
+export const failureConverterPath = fileURLToPath(new URL(`../workflows/encoded-failures${ending}`, import.meta.url));
+
+/** There is one for workers without a codec, and one whose failures are encoded. */
+export const bundleNames = { plain: 'workflow-bundle', encoded: 'workflow-bundle-encoded' } as const;
+export type BundleKind = keyof typeof bundleNames;
+
 /** Path of the workflow bundle: the prebuilt one beside compiled code; from sources one is made once per state of the sources. */
-export async function workflowBundlePath(): Promise<string> {
+export async function workflowBundlePath(kind: BundleKind = 'plain'): Promise<string> {
+  const prebuilt = fileURLToPath(new URL(`./${bundleNames[kind]}.js`, import.meta.url));
   if (existsSync(prebuilt)) return prebuilt;
-  const path = join(cache, `workflow-bundle-${await digestOf(sources)}.js`);
-  if (!existsSync(path)) await writeBundle(path);
+  const path = join(cache, `${bundleNames[kind]}-${await digestOf(sources)}.js`);
+  if (!existsSync(path)) await writeBundle(path, kind);
   return path;
 }
 
 /** Bundles the workflows into one file; written beside and renamed, so that nobody reads half of it. */
-export async function writeBundle(path: string): Promise<void> {
+export async function writeBundle(path: string, kind: BundleKind): Promise<void> {
   const { code } = await bundleWorkflowCode({
     workflowsPath: join(sources, 'index.ts'),
     workflowInterceptorModules: [join(sources, 'early-query.ts')],
     // Evaluated once and frozen, not once per workflow: half the memory and CPU of each. They hold no state (a test says so).
     preloadModules: [join(sources, 'index.ts'), join(sources, 'early-query.ts')],
+    ...(kind === 'encoded' ? { failureConverterPath: join(sources, 'encoded-failures.ts') } : {}),
     logger: quiet,
   });
   await mkdir(dirname(path), { recursive: true });

@@ -9,6 +9,8 @@ import {
   type NativeConnectionOptions,
   type WorkerOptions,
 } from '@temporalio/worker';
+import { codecOf } from '../activities/codec/codec.ts';
+import type { Codec } from '../activities/codec/payload-codec-adapter.ts';
 import { FailureMapper } from '../activities/failures.ts';
 import {
   createControlActivities,
@@ -23,7 +25,7 @@ import { createTargets } from '../activities/incus/targets.ts';
 import { createRegistries } from '../activities/registry/registries.ts';
 import { createVSphere } from '../activities/vsphere/vsphere-adapter.ts';
 import { transferQueueOf, waitQueueOf } from '../workflows/contracts/task-queues.ts';
-import { workflowBundlePath } from './bundle.ts';
+import { failureConverterPath, workflowBundlePath } from './bundle.ts';
 import { serveHealth } from './health.ts';
 import { ConnectionLiveness } from './liveness.ts';
 import { createLog } from './log.ts';
@@ -56,6 +58,7 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
   });
   const config = await loadConfig(settings.configPath);
   for (const warning of await secretFileWarnings(config.file)) log.warn(warning);
+  const codec = await codecOf(process.env);
   const { connectionOptions, namespace } = loadClientConnectConfig();
   const connection = await connectTo(connectionOptions);
   const vsphere = createVSphere({ allowInsecureTls: settings.allowInsecureTls, log });
@@ -69,14 +72,19 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
     ...(cluster === undefined ? {} : { cluster }),
     registries,
     targets,
-    temporal: new Client({ connection, namespace: namespace ?? 'vmflow', interceptors: clientInterceptors }),
+    temporal: new Client({
+      connection,
+      namespace: namespace ?? 'vmflow',
+      interceptors: clientInterceptors,
+      ...(codec === undefined ? {} : { dataConverter: { payloadCodecs: [codec] } }),
+    }),
     liveness,
     identity: { buildId: settings.buildId, sdk: sdkVersion },
     log: { warn: (message, facts) => log.warn(facts ?? {}, message) },
   };
   try {
-    const connected = { connection, namespace: namespace ?? 'vmflow' };
-    const worker = await Worker.create({ ...connected, ...(await optionsOf(kind, settings, deps)) });
+    const connected = { connection, namespace: namespace ?? 'vmflow', ...converterOf(codec) };
+    const worker = await Worker.create({ ...connected, ...(await optionsOf(kind, settings, deps, codec)) });
     const waiter =
       kind === 'control' ? await Worker.create({ ...connected, ...waiterOptions(settings, deps) }) : undefined;
     const health = await serveHealth(settings.healthAddress, { status: () => worker.getStatus(), metricsPort });
@@ -126,8 +134,7 @@ function waiterOptions(settings: WorkerSettings, deps: ActivityDeps): Omit<Worke
 function commonOptions(settings: WorkerSettings): Partial<WorkerOptions> {
   return {
     identity: settings.identity,
-    // eslint-disable-next-line @typescript-eslint/no-deprecated -- shown by vmflow version; its successor turns versioning on
-    buildId: settings.buildId,
+    ...versionOf(settings),
     shutdownGraceTime: shutdown.grace,
     shutdownForceTime: shutdown.force,
     maxHeartbeatThrottleInterval: heartbeatThrottle,
@@ -135,10 +142,23 @@ function commonOptions(settings: WorkerSettings): Partial<WorkerOptions> {
   };
 }
 
+/** The name of the deployment that all kinds of workers are one of, for `temporal worker deployment`. */
+const deploymentName = 'vmflow';
+
+function versionOf({ isVersioned, buildId }: WorkerSettings): Partial<WorkerOptions> {
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- shown by vmflow version; its successor turns versioning on
+  if (!isVersioned) return { buildId };
+  const version = { deploymentName, buildId };
+  return {
+    workerDeploymentOptions: { version, useWorkerVersioning: true, defaultVersioningBehavior: 'AUTO_UPGRADE' },
+  };
+}
+
 async function optionsOf(
   kind: WorkerKind,
   settings: WorkerSettings,
   deps: ActivityDeps,
+  codec: Codec | undefined,
 ): Promise<Omit<WorkerOptions, 'connection' | 'namespace'>> {
   const common = commonOptions(settings);
   if (kind === 'transfer') {
@@ -154,10 +174,14 @@ async function optionsOf(
     ...common,
     taskQueue: settings.taskQueue,
     activities: createControlActivities(deps),
-    workflowBundle: { codePath: await workflowBundlePath() },
+    workflowBundle: { codePath: await workflowBundlePath(codec === undefined ? 'plain' : 'encoded') },
     stickyQueueScheduleToStartTimeout: stickyTimeout,
     ...(settings.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: settings.maxCachedWorkflows }),
   };
+}
+
+function converterOf(codec: Codec | undefined): Pick<WorkerOptions, 'dataConverter'> {
+  return codec === undefined ? {} : { dataConverter: { payloadCodecs: [codec], failureConverterPath } };
 }
 
 /** A worker without its server says where it looked, and leaves the next try to its supervisor. */

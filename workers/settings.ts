@@ -10,6 +10,8 @@ export interface WorkerSettings {
   readonly allowInsecureTls: boolean;
   readonly logLevel: string;
   readonly buildId: string;
+  /** Runs stay with builds as their workflows say; else every worker takes every run. */
+  readonly isVersioned: boolean;
   readonly identity: string;
   /** Absent: the SDK's own choice by memory. 0 makes every workflow task a replay. */
   readonly maxCachedWorkflows?: number;
@@ -31,6 +33,7 @@ export function readSettings(kind: ProcessKind, env: NodeJS.ProcessEnv = process
     allowInsecureTls: env['VMFLOW_ALLOW_INSECURE_TLS'] === '1',
     logLevel: env['VMFLOW_LOG_LEVEL'] ?? 'info',
     buildId: env['VMFLOW_BUILD_ID'] ?? 'dev',
+    isVersioned: isVersioned(env),
     identity: `${kind}@${hostname()}:${process.pid}`,
     ...(cached === undefined ? {} : { maxCachedWorkflows: wholeNumber('VMFLOW_MAX_CACHED_WORKFLOWS', cached) }),
   };
@@ -40,6 +43,15 @@ export function readSettings(kind: ProcessKind, env: NodeJS.ProcessEnv = process
 export function parseAddress(name: string, text: string): { host: string; port: number } {
   const at = text.lastIndexOf(':');
   return { host: text.slice(0, at), port: wholeNumber(name, text.slice(at + 1)) };
+}
+
+function isVersioned(env: NodeJS.ProcessEnv): boolean {
+  const { VMFLOW_VERSIONING: versioning = 'off', VMFLOW_BUILD_ID: buildId = '' } = env;
+  if (versioning !== 'on' && versioning !== 'off')
+    throw new Error(`VMFLOW_VERSIONING is on or off, not "${versioning}"`);
+  if (versioning === 'on' && buildId === '')
+    throw new Error('VMFLOW_VERSIONING=on needs VMFLOW_BUILD_ID: one that no other build has, as a commit');
+  return versioning === 'on';
 }
 
 function wholeNumber(name: string, text: string): number {

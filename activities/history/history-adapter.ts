@@ -1,4 +1,6 @@
 import { defaultPayloadConverter, type Client, type WorkflowHandle } from '@temporalio/client';
+import { decoded } from '../codec/decoded.ts';
+import type { Codec } from '../codec/payload-codec-adapter.ts';
 import { ifFound } from '../open-workflow.ts';
 import { recordedQuery } from './names.ts';
 import type { Attributes, ClosedRun, Happening, Past, PastEvent } from './past.ts';
@@ -16,7 +18,8 @@ type Failure = NonNullable<ProtocolEvent['workflowExecutionFailedEventAttributes
 const deadlineMs = 30_000;
 const pageSize = 500;
 
-export function temporalPast(client: Client): Past {
+/** @param codec where payloads are encrypted */
+export function temporalPast(client: Client, codec?: Codec): Past {
   const inTime = <T>(signal: AbortSignal, call: () => Promise<T>): Promise<T> =>
     client.withAbortSignal(signal, () => client.withDeadline(Date.now() + deadlineMs, call));
   return {
@@ -33,7 +36,8 @@ export function temporalPast(client: Client): Past {
     },
     async read({ workflowId, runId }, signal) {
       const history = await inTime(signal, () => ifFound(client.workflow.getHandle(workflowId, runId).fetchHistory()));
-      return history === undefined ? undefined : { workflowId, runId, events: pastEvents(history) };
+      if (history === undefined) return undefined;
+      return { workflowId, runId, events: pastEvents(codec === undefined ? history : await decoded(history, codec)) };
     },
   };
 }

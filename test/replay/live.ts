@@ -2,7 +2,8 @@ import { parseArgs } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
-import { workflowBundlePath } from '../../workers/bundle.ts';
+import { codecOf } from '../../activities/codec/codec.ts';
+import { failureConverterPath, workflowBundlePath } from '../../workers/bundle.ts';
 
 /** `npm run replay -- [--namespace NS] [--query Q]`: replays live histories against this build before it goes out. */
 const { values } = parseArgs({
@@ -11,13 +12,17 @@ const { values } = parseArgs({
 Runtime.install({ logger: new DefaultLogger('ERROR') });
 const { connectionOptions, namespace: configured } = loadClientConnectConfig();
 const namespace = values.namespace ?? configured ?? 'vmflow';
+const codec = await codecOf(process.env);
 const connection = await Connection.connect(connectionOptions);
 const client = new Client({ connection, namespace });
 const histories = client.workflow.list({ query: values.query }).intoHistories({ concurrency: 5 });
 let failed = 0;
 let replayed = 0;
 for await (const { workflowId, error } of Worker.runReplayHistories(
-  { workflowBundle: { codePath: await workflowBundlePath() } },
+  {
+    workflowBundle: { codePath: await workflowBundlePath(codec === undefined ? 'plain' : 'encoded') },
+    ...(codec === undefined ? {} : { dataConverter: { payloadCodecs: [codec], failureConverterPath } }),
+  },
   histories,
 )) {
   replayed++;

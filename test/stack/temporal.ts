@@ -14,6 +14,8 @@ export interface TemporalOptions {
   /** Ports to use instead of free ones. */
   readonly port?: number;
   readonly uiPort?: number;
+  /** Where the Web UI's pages decode payloads. */
+  readonly codecEndpoint?: string;
   /** Without our search attributes: what a server looks like before `vmflow admin setup`. */
   readonly bare?: boolean;
   readonly logFile?: string;
@@ -62,6 +64,7 @@ export async function startTemporal(options: TemporalOptions = {}): Promise<Temp
   const uiPort = options.ui ? (options.uiPort ?? (await freePort())) : undefined;
   const args = [
     ...serverArguments(port, uiPort, typeof dbFile === 'string' ? dbFile : undefined, options.bare ?? false),
+    ...(options.codecEndpoint === undefined ? [] : ['--ui-codec-endpoint', options.codecEndpoint]),
     ...(options.dynamicConfig ?? []).flatMap((entry) => ['--dynamic-config-value', entry]),
   ];
 

@@ -14,7 +14,7 @@ import type { VcsimControl } from '../stack/vcsim-control.ts';
 import { startVcsim, type Vcsim } from '../stack/vcsim.ts';
 import { BatchUnderTest, type BatchChanges, specOf } from './batch-scenario.ts';
 import { connectTemporal, type TemporalUnderTest } from './shared-temporal.ts';
-import { startWorker, type WorkerKind } from './workers.ts';
+import { startWorker, type WorkerEnvironment, type WorkerKind } from './workers.ts';
 
 const password = 'planted-Pa55word-b41c';
 
@@ -112,7 +112,11 @@ export class BatchRig {
     return join(this.dir, 'vmflow.yaml');
   }
 
-  async startWorkers(kinds: readonly WorkerKind[] = ['control', 'transfer']): Promise<void> {
+  /** Further ones of the same kinds are the ones that count from then on; the test ends the others. */
+  async startWorkers(
+    kinds: readonly WorkerKind[] = ['control', 'transfer'],
+    more: Partial<WorkerEnvironment> = {},
+  ): Promise<void> {
     await Promise.all(
       kinds.map(async (kind) => {
         const worker = await startWorker(kind, {
@@ -120,7 +124,8 @@ export class BatchRig {
           namespace: this.temporal.namespace,
           taskQueue: this.taskQueue,
           configPath: this.configPath,
-          env: { VC_PASSWORD: password, VMFLOW_LOG_LEVEL: 'info' },
+          ...more,
+          env: { VC_PASSWORD: password, VMFLOW_LOG_LEVEL: 'info', ...more.env },
         });
         this.workers.set(kind, worker);
       }),

@@ -41,7 +41,7 @@ export interface RigOptions {
   /** A Temporal server of the test's own, to be killed by it. */
   readonly ownTemporal?: boolean;
   /** A Temporal server of the test's own that serves the Web UI. */
-  readonly webUi?: boolean;
+  readonly webUi?: boolean | { readonly uiPort: number; readonly codecEndpoint: string };
   /** Further variables of the workers. */
   readonly env?: NodeJS.ProcessEnv;
   /** Workers reach Temporal here instead (a proxy's address). */
@@ -181,6 +181,7 @@ export class Rig {
 
 function serverFor({ ownTemporal, webUi }: RigOptions): Parameters<typeof connectTemporal>[0] {
   if (webUi === true) return { own: true, ui: true };
+  if (typeof webUi === 'object') return { own: true, ui: true, ...webUi };
   return ownTemporal === true ? { own: true, dbFile: true } : {};
 }
 

@@ -17,6 +17,8 @@ export async function connectTemporal(
     readonly own?: boolean;
     readonly dbFile?: true;
     readonly ui?: boolean;
+    readonly uiPort?: number;
+    readonly codecEndpoint?: string;
     readonly dynamicConfig?: readonly string[];
   } = {},
 ): Promise<TemporalUnderTest> {
@@ -25,6 +27,8 @@ export async function connectTemporal(
     shared === undefined
       ? await startTemporal({
           ui: options.ui === true,
+          ...(options.uiPort === undefined ? {} : { uiPort: options.uiPort }),
+          ...(options.codecEndpoint === undefined ? {} : { codecEndpoint: options.codecEndpoint }),
           ...(options.dbFile === undefined ? {} : { dbFile: options.dbFile }),
           ...(options.dynamicConfig === undefined ? {} : { dynamicConfig: options.dynamicConfig }),
         })

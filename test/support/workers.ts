@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startProcess, type SupervisedProcess } from '../stack/processes.ts';
 
@@ -14,6 +15,8 @@ export interface WorkerEnvironment {
   readonly logFile?: string;
   /** Directory with a compiled build; default: the sources. */
   readonly build?: string;
+  /** Directory with other sources than these. */
+  readonly sources?: string;
 }
 
 /** Starts one worker process as an operator would and waits until it polls. */
@@ -37,7 +40,7 @@ async function startOne(
 ): Promise<SupervisedProcess> {
   const path =
     options.build === undefined
-      ? fileURLToPath(new URL(`../../workers/${entry}.ts`, import.meta.url))
+      ? join(options.sources ?? fileURLToPath(new URL('../..', import.meta.url)), `workers/${entry}.ts`)
       : `${options.build}/workers/${entry}.js`;
   return await startProcess({
     name,

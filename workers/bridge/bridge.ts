@@ -2,6 +2,8 @@ import { Client, Connection } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { loadConfig } from '../../activities/config.ts';
+import { codecOf } from '../../activities/codec/codec.ts';
+import type { Codec } from '../../activities/codec/payload-codec-adapter.ts';
 import { temporalPast } from '../../activities/history/history-adapter.ts';
 import { createCluster } from '../../activities/kubernetes/client-node-adapter.ts';
 import type { Cluster, ResourceWatch } from '../../activities/kubernetes/port.ts';
@@ -33,8 +35,9 @@ async function runBridge(): Promise<void> {
     throw new Error(
       `${path} names no Kubernetes cluster and no record: the bridge needs a section "cluster:" or "history:".`,
     );
-  const temporal = connectLazily(settings);
-  const keeper = keepHistory(temporal.client, { settings, file, log });
+  const codec = await codecOf(process.env);
+  const temporal = connectLazily(settings, codec);
+  const keeper = keepHistory(temporal.client, { settings, file, log }, codec);
   try {
     if (file.cluster === undefined) await serveRecordOnly(told, settings, log);
     else await serveCluster(told, file.cluster, temporal.client, { settings, file, log });
@@ -45,10 +48,14 @@ async function runBridge(): Promise<void> {
 }
 
 /** Writes down who did what, where `vmflow.yaml` names a file for it. */
-function keepHistory(client: Client, { settings, file, log }: Basics): HistoryKeeper | undefined {
+function keepHistory(
+  client: Client,
+  { settings, file, log }: Basics,
+  codec: Codec | undefined,
+): HistoryKeeper | undefined {
   if (file.history === undefined) return undefined;
   const owner = `${settings.identity} ${crypto.randomUUID()}`;
-  const keeper = new HistoryKeeper({ ...file.history, past: temporalPast(client), owner, log });
+  const keeper = new HistoryKeeper({ ...file.history, past: temporalPast(client, codec), owner, log });
   keeper.start();
   return keeper;
 }
@@ -147,7 +154,10 @@ async function serveUntil(told: Promise<NodeJS.Signals>, parts: Parts): Promise<
 }
 
 /** Nothing is sent before the first call, and that may fail: the webhook works without Temporal. */
-function connectLazily({ identity }: WorkerSettings): { readonly client: Client; close(): Promise<void> } {
+function connectLazily(
+  { identity }: WorkerSettings,
+  codec: Codec | undefined,
+): { readonly client: Client; close(): Promise<void> } {
   const { connectionOptions, namespace } = loadClientConnectConfig();
   const connection = Connection.lazy(connectionOptions);
   const client = new Client({
@@ -155,6 +165,7 @@ function connectLazily({ identity }: WorkerSettings): { readonly client: Client;
     namespace: namespace ?? 'vmflow',
     identity,
     interceptors: clientInterceptors,
+    ...(codec === undefined ? {} : { dataConverter: { payloadCodecs: [codec] } }),
   });
   return { client, close: () => connection.close() };
 }

@@ -1,0 +1,3 @@
+import { main } from './codec/main.ts';
+
+main();
