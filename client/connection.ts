@@ -1,4 +1,6 @@
 import { hostname } from 'node:os';
+import type { ClientInterceptors } from '@temporalio/client';
+import { isTracingWanted } from '../activities/tracing/wanted.ts';
 import type { Gateway } from './gateway.ts';
 import type { Environment } from './runtime.ts';
 import { profileOptions, type Settings } from './settings.ts';
@@ -35,5 +37,12 @@ export async function connect(settings: Settings, env: Environment, user: string
     },
     settings,
     `${user}@${hostname()}`,
+    await interceptorsFor(env),
   );
+}
+
+async function interceptorsFor(env: Environment): Promise<ClientInterceptors> {
+  if (isTracingWanted(env))
+    return (await import('../activities/tracing/temporal-client-adapter.ts')).tracedClientInterceptors();
+  return (await import('../workflows/contracts/ask-again.ts')).clientInterceptors;
 }

@@ -1,5 +1,6 @@
 import {
   Client,
+  type ClientInterceptors,
   Connection,
   WithStartWorkflowOperation,
   WorkflowExecutionAlreadyStartedError,
@@ -32,7 +33,6 @@ import {
   type ErrorContext,
 } from './temporal-errors.ts';
 import { describedExecution, executionView } from './temporal-views.ts';
-import { clientInterceptors } from '../workflows/contracts/ask-again.ts';
 
 /** Milliseconds for any call that only the server answers. Without a deadline a client can wait for ever. */
 const rpcDeadlineMs = 10_000;
@@ -49,11 +49,16 @@ const longListMs = 10 * 60_000;
 const lookupDeadlineMs = 30 * 60_000;
 
 /** Connects, or rejects with a message that names the address. */
-export async function openTemporal(options: ConnectionOptions, settings: Settings, identity: string): Promise<Gateway> {
+export async function openTemporal(
+  options: ConnectionOptions,
+  settings: Settings,
+  identity: string,
+  interceptors: ClientInterceptors,
+): Promise<Gateway> {
   const context = contextOf(settings);
   try {
     const connection = await Connection.connect(options);
-    return new TemporalGateway(connection, settings, identity);
+    return new TemporalGateway(connection, settings, identity, interceptors);
   } catch (error) {
     throw fromTemporal(error, { ...context, attempt: 'connect', needsWorker: false });
   }
@@ -73,14 +78,14 @@ class TemporalGateway extends TemporalAdmin implements Gateway {
   readonly #settings: Settings;
   readonly #schedules: TemporalSchedules;
 
-  constructor(connection: Connection, settings: Settings, identity: string) {
+  constructor(connection: Connection, settings: Settings, identity: string, interceptors: ClientInterceptors) {
     super(connection, settings.namespace.value, (attempt, deadlineMs, call) => this.#call(attempt, deadlineMs, call));
     this.#settings = settings;
     this.#client = new Client({
       connection,
       namespace: settings.namespace.value,
       identity,
-      interceptors: clientInterceptors,
+      interceptors,
     });
     this.#schedules = new TemporalSchedules(connection, settings.namespace.value);
   }

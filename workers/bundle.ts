@@ -21,7 +21,7 @@ export async function workflowBundlePath(): Promise<string> {
 export async function writeBundle(path: string): Promise<void> {
   const { code } = await bundleWorkflowCode({
     workflowsPath: join(sources, 'index.ts'),
-    workflowInterceptorModules: [join(sources, 'early-query.ts')],
+    workflowInterceptorModules: [join(sources, 'early-query.ts'), join(sources, 'trace-header.ts')],
     logger: quiet,
   });
   await mkdir(dirname(path), { recursive: true });

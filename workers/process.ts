@@ -29,7 +29,7 @@ import { ConnectionLiveness } from './liveness.ts';
 import { createLog } from './log.ts';
 import { readSettings, type WorkerKind, type WorkerSettings } from './settings.ts';
 import { temporalLogger } from './temporal-logger.ts';
-import { clientInterceptors } from '../workflows/contracts/ask-again.ts';
+import { startWorkerTracing, type WorkerTracing } from './tracing.ts';
 
 const sdkVersion = '1.24.0';
 
@@ -54,6 +54,7 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
       metrics: { prometheus: { bindAddress: `127.0.0.1:${metricsPort}` } },
     },
   });
+  const tracing = await startWorkerTracing(kind, settings.buildId, log);
   const config = await loadConfig(settings.configPath);
   for (const warning of await secretFileWarnings(config.file)) log.warn(warning);
   const { connectionOptions, namespace } = loadClientConnectConfig();
@@ -69,16 +70,16 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
     ...(cluster === undefined ? {} : { cluster }),
     registries,
     targets,
-    temporal: new Client({ connection, namespace: namespace ?? 'vmflow', interceptors: clientInterceptors }),
+    temporal: new Client({ connection, namespace: namespace ?? 'vmflow', interceptors: tracing.client }),
     liveness,
     identity: { buildId: settings.buildId, sdk: sdkVersion },
     log: { warn: (message, facts) => log.warn(facts ?? {}, message) },
   };
   try {
     const connected = { connection, namespace: namespace ?? 'vmflow' };
-    const worker = await Worker.create({ ...connected, ...(await optionsOf(kind, settings, deps)) });
+    const worker = await Worker.create({ ...connected, ...(await optionsOf(kind, settings, deps, tracing)) });
     const waiter =
-      kind === 'control' ? await Worker.create({ ...connected, ...waiterOptions(settings, deps) }) : undefined;
+      kind === 'control' ? await Worker.create({ ...connected, ...waiterOptions(settings, deps, tracing) }) : undefined;
     const health = await serveHealth(settings.healthAddress, { status: () => worker.getStatus(), metricsPort });
     log.info(
       { taskQueue: worker.options.taskQueue, healthPort: health.port, buildId: settings.buildId },
@@ -96,6 +97,7 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
     await registries.close();
     await targets.close();
     await connection.close();
+    await tracing.stop();
   }
 }
 
@@ -114,16 +116,20 @@ async function runTogether(worker: Worker, waiter: Worker | undefined): Promise<
 /** Waiting costs next to nothing: what it costs is a heartbeat now and then. */
 const waits = 5_000;
 
-function waiterOptions(settings: WorkerSettings, deps: ActivityDeps): Omit<WorkerOptions, 'connection' | 'namespace'> {
+function waiterOptions(
+  settings: WorkerSettings,
+  deps: ActivityDeps,
+  tracing: WorkerTracing,
+): Omit<WorkerOptions, 'connection' | 'namespace'> {
   return {
-    ...commonOptions(settings),
+    ...commonOptions(settings, tracing),
     taskQueue: waitQueueOf(settings.taskQueue),
     activities: createWaitActivities(deps),
     maxConcurrentActivityTaskExecutions: waits,
   };
 }
 
-function commonOptions(settings: WorkerSettings): Partial<WorkerOptions> {
+function commonOptions(settings: WorkerSettings, tracing: WorkerTracing): Partial<WorkerOptions> {
   return {
     identity: settings.identity,
     // eslint-disable-next-line @typescript-eslint/no-deprecated -- shown by vmflow version; its successor turns versioning on
@@ -131,7 +137,8 @@ function commonOptions(settings: WorkerSettings): Partial<WorkerOptions> {
     shutdownGraceTime: shutdown.grace,
     shutdownForceTime: shutdown.force,
     maxHeartbeatThrottleInterval: heartbeatThrottle,
-    interceptors: { activity: [() => ({ inbound: new FailureMapper(errorTranslators) })] },
+    // The first one is the outermost: a span ends with the failure that Temporal is told.
+    interceptors: { activity: [...tracing.activity, () => ({ inbound: new FailureMapper(errorTranslators) })] },
   };
 }
 
@@ -139,8 +146,9 @@ async function optionsOf(
   kind: WorkerKind,
   settings: WorkerSettings,
   deps: ActivityDeps,
+  tracing: WorkerTracing,
 ): Promise<Omit<WorkerOptions, 'connection' | 'namespace'>> {
-  const common = commonOptions(settings);
+  const common = commonOptions(settings, tracing);
   if (kind === 'transfer') {
     return {
       ...common,

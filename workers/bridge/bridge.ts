@@ -18,7 +18,7 @@ import { onTakeOver } from './take-over-count.ts';
 import { SetIntake } from './set-intake.ts';
 import { temporalSetWork } from './set-work.ts';
 import { startWebhook, type RunningWebhook } from './webhook.ts';
-import { clientInterceptors } from '../../workflows/contracts/ask-again.ts';
+import { startWorkerTracing, type WorkerTracing } from '../tracing.ts';
 
 /**
  * Runs until SIGTERM or SIGINT: hands VM operations to their coordinators, answers whether new ones may be created, and keeps the
@@ -33,7 +33,8 @@ async function runBridge(): Promise<void> {
     throw new Error(
       `${path} names no Kubernetes cluster and no record: the bridge needs a section "cluster:" or "history:".`,
     );
-  const temporal = connectLazily(settings);
+  const tracing = await startWorkerTracing('bridge', settings.buildId, log);
+  const temporal = connectLazily(settings, tracing);
   const keeper = keepHistory(temporal.client, { settings, file, log });
   try {
     if (file.cluster === undefined) await serveRecordOnly(told, settings, log);
@@ -41,6 +42,7 @@ async function runBridge(): Promise<void> {
   } finally {
     await keeper?.stop();
     await temporal.close();
+    await tracing.stop();
   }
 }
 
@@ -147,14 +149,17 @@ async function serveUntil(told: Promise<NodeJS.Signals>, parts: Parts): Promise<
 }
 
 /** Nothing is sent before the first call, and that may fail: the webhook works without Temporal. */
-function connectLazily({ identity }: WorkerSettings): { readonly client: Client; close(): Promise<void> } {
+function connectLazily(
+  { identity }: WorkerSettings,
+  tracing: WorkerTracing,
+): { readonly client: Client; close(): Promise<void> } {
   const { connectionOptions, namespace } = loadClientConnectConfig();
   const connection = Connection.lazy(connectionOptions);
   const client = new Client({
     connection,
     namespace: namespace ?? 'vmflow',
     identity,
-    interceptors: clientInterceptors,
+    interceptors: tracing.client,
   });
   return { client, close: () => connection.close() };
 }
