@@ -9,6 +9,9 @@ const prebuilt = fileURLToPath(new URL('./workflow-bundle.js', import.meta.url))
 const sources = fileURLToPath(new URL('../workflows', import.meta.url));
 const cache = fileURLToPath(new URL('../node_modules/.cache/vmflow', import.meta.url));
 
+/** What is put around every workflow. A worker that starts from a bundle takes them from there and nowhere else. */
+const interceptors = ['early-query.ts', 'trace-header.ts', 'operation-metrics.ts'];
+
 /** Path of the workflow bundle: the prebuilt one beside compiled code; from sources one is made once per state of the sources. */
 export async function workflowBundlePath(): Promise<string> {
   if (existsSync(prebuilt)) return prebuilt;
@@ -21,7 +24,7 @@ export async function workflowBundlePath(): Promise<string> {
 export async function writeBundle(path: string): Promise<void> {
   const { code } = await bundleWorkflowCode({
     workflowsPath: join(sources, 'index.ts'),
-    workflowInterceptorModules: [join(sources, 'early-query.ts'), join(sources, 'trace-header.ts')],
+    workflowInterceptorModules: interceptors.map((name) => join(sources, name)),
     logger: quiet,
   });
   await mkdir(dirname(path), { recursive: true });

@@ -25,9 +25,11 @@ import { createVSphere } from '../activities/vsphere/vsphere-adapter.ts';
 import { transferQueueOf, waitQueueOf } from '../workflows/contracts/task-queues.ts';
 import { workflowBundlePath } from './bundle.ts';
 import { serveHealth } from './health.ts';
+import { histogramBucketOverrides } from './histograms.ts';
 import { ConnectionLiveness } from './liveness.ts';
 import { createLog } from './log.ts';
 import { readSettings, type WorkerKind, type WorkerSettings } from './settings.ts';
+import { codeCounter } from './sdk-codes.ts';
 import { temporalLogger } from './temporal-logger.ts';
 import { startWorkerTracing, type WorkerTracing } from './tracing.ts';
 
@@ -47,13 +49,15 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
   const settings = readSettings(kind);
   const log = createLog(settings.logLevel, kind);
   const metricsPort = await freePort();
+  const codes = codeCounter();
   Runtime.install({
-    logger: temporalLogger(log),
+    logger: temporalLogger(log, codes.count),
     telemetryOptions: {
       logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } },
-      metrics: { prometheus: { bindAddress: `127.0.0.1:${metricsPort}` } },
+      metrics: { prometheus: { bindAddress: `127.0.0.1:${metricsPort}`, histogramBucketOverrides } },
     },
   });
+  codes.begin(Runtime.instance().metricMeter);
   const tracing = await startWorkerTracing(kind, settings.buildId, log);
   const config = await loadConfig(settings.configPath);
   for (const warning of await secretFileWarnings(config.file)) log.warn(warning);

@@ -14,6 +14,8 @@ import { temporalCoordinators } from './coordinators.ts';
 import { serveBridgeHealth } from './health-server.ts';
 import { Intake } from './intake.ts';
 import { bridgeMetrics } from './metrics.ts';
+import { openMetrics } from './open-metrics.ts';
+import { historyMetric, readinessMetric } from './process-metrics.ts';
 import { onTakeOver } from './take-over-count.ts';
 import { SetIntake } from './set-intake.ts';
 import { temporalSetWork } from './set-work.ts';
@@ -37,8 +39,13 @@ async function runBridge(): Promise<void> {
   const temporal = connectLazily(settings, tracing);
   const keeper = keepHistory(temporal.client, { settings, file, log });
   try {
-    if (file.cluster === undefined) await serveRecordOnly(told, settings, log);
-    else await serveCluster(told, file.cluster, temporal.client, { settings, file, log });
+    const measure = (registry: Registry): void => {
+      openMetrics(registry, temporal.client);
+      if (keeper !== undefined) historyMetric(registry, () => keeper.lastLookAt);
+    };
+    const basics = { settings, file, log, measure };
+    if (file.cluster === undefined) await serveRecordOnly(told, basics);
+    else await serveCluster(told, file.cluster, temporal.client, basics);
   } finally {
     await keeper?.stop();
     await temporal.close();
@@ -47,7 +54,7 @@ async function runBridge(): Promise<void> {
 }
 
 /** Writes down who did what, where `vmflow.yaml` names a file for it. */
-function keepHistory(client: Client, { settings, file, log }: Basics): HistoryKeeper | undefined {
+function keepHistory(client: Client, { settings, file, log }: Omit<Basics, 'measure'>): HistoryKeeper | undefined {
   if (file.history === undefined) return undefined;
   const owner = `${settings.identity} ${crypto.randomUUID()}`;
   const keeper = new HistoryKeeper({ ...file.history, past: temporalPast(client), owner, log });
@@ -56,11 +63,13 @@ function keepHistory(client: Client, { settings, file, log }: Basics): HistoryKe
 }
 
 /** Without a cluster there is nothing to hand over, but batches and templates have a record too. */
-async function serveRecordOnly(told: Promise<NodeJS.Signals>, settings: WorkerSettings, log: WorkerLog): Promise<void> {
+async function serveRecordOnly(told: Promise<NodeJS.Signals>, { settings, log, measure }: Basics): Promise<void> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   let isStopping = false;
   const readiness = (): Readonly<Record<string, boolean>> => ({ running: !isStopping });
+  readinessMetric(registry, readiness);
+  measure(registry);
   const health = await serveBridgeHealth(settings.healthAddress, { registry, readiness });
   log.info({ healthPort: health.port, buildId: settings.buildId }, 'bridge started');
   log.info({ signal: await told }, 'bridge stops');
@@ -72,17 +81,18 @@ async function serveCluster(
   told: Promise<NodeJS.Signals>,
   section: NonNullable<ConfigFile['cluster']>,
   client: Client,
-  { settings, file, log }: Basics,
+  basics: Basics,
 ): Promise<void> {
+  const { settings, file, log } = basics;
   const cluster = createCluster({ ...section, userAgent: 'vmflow-bridge', log });
   try {
     const vmops = cluster.watch(resources.vmop);
     const coordinators = temporalCoordinators(client, settings.taskQueue);
     // Sets need a registry: without one there are none, and perhaps not even their definition.
     const hasSets = Object.keys(file.registries).length > 0;
-    const sets = hasSets ? watchSets(cluster, client, { settings, file, log }) : {};
+    const sets = hasSets ? watchSets(cluster, client, basics) : {};
     const intake = new Intake({ watch: vmops, coordinators, log });
-    await serveUntil(told, { settings, file, vmops, intake, ...sets, log });
+    await serveUntil(told, { ...basics, vmops, intake, ...sets });
   } finally {
     await cluster.close();
   }
@@ -110,6 +120,8 @@ interface Basics {
   readonly settings: WorkerSettings;
   readonly file: ConfigFile;
   readonly log: WorkerLog;
+  /** Adds what is measured of Temporal and of the record. */
+  readonly measure: (registry: Registry) => void;
 }
 
 interface Parts extends Basics {
@@ -120,21 +132,21 @@ interface Parts extends Basics {
 }
 
 async function serveUntil(told: Promise<NodeJS.Signals>, parts: Parts): Promise<void> {
-  const { settings, file, vmops, intake, sets, setIntake, log } = parts;
+  const { settings, file, vmops, intake, sets, setIntake, log, measure } = parts;
   let webhook: RunningWebhook | undefined;
   let isStopping = false;
   const isSynced = becomesTrue(vmops.ready);
   const state = { pending: () => intake.pending, certificateEndsAt: () => webhook?.certificateEndsAt() };
   const metrics = bridgeMetrics(vmops, state, sets);
   const stopCounting = onTakeOver(vmops, metrics.superseded);
-  const health = await serveBridgeHealth(settings.healthAddress, {
-    registry: metrics.registry,
-    readiness: () => ({
-      watch: isSynced(),
-      webhook: file.webhook === undefined || webhook?.isPublished() === true,
-      running: !isStopping,
-    }),
+  const readiness = (): Readonly<Record<string, boolean>> => ({
+    watch: isSynced(),
+    webhook: file.webhook === undefined || webhook?.isPublished() === true,
+    running: !isStopping,
   });
+  readinessMetric(metrics.registry, readiness);
+  measure(metrics.registry);
+  const health = await serveBridgeHealth(settings.healthAddress, { registry: metrics.registry, readiness });
   try {
     webhook = await startWebhook(file, log, metrics.rejected);
     const ports = { healthPort: health.port, webhookPort: webhook?.port };
