@@ -17,6 +17,7 @@ import {
   errorTranslators,
   type ActivityDeps,
 } from '../activities/index.ts';
+import { cleanText } from '../activities/history/redact.ts';
 import { loadConfig, secretFileWarnings } from '../activities/config.ts';
 import { createCluster } from '../activities/kubernetes/client-node-adapter.ts';
 import { createTargets } from '../activities/incus/targets.ts';
@@ -202,7 +203,7 @@ export function main(kind: WorkerKind): void {
   runWorker(kind).then(
     () => process.exit(0),
     (err: unknown) => {
-      process.stderr.write(`vmflow ${kind} worker: ${err instanceof Error ? err.message : String(err)}\n`);
+      process.stderr.write(`vmflow ${kind} worker: ${cleanText(err instanceof Error ? err.message : String(err))}\n`);
       process.exit(1);
     },
   );

@@ -1,6 +1,7 @@
 import { Client, Connection } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { cleanText } from '../../activities/history/redact.ts';
 import { loadConfig } from '../../activities/config.ts';
 import { temporalPast } from '../../activities/history/history-adapter.ts';
 import { createCluster } from '../../activities/kubernetes/client-node-adapter.ts';
@@ -196,7 +197,7 @@ export function main(): void {
   runBridge().then(
     () => process.exit(0),
     (error: unknown) => {
-      process.stderr.write(`vmflow bridge: ${error instanceof Error ? error.message : String(error)}\n`);
+      process.stderr.write(`vmflow bridge: ${cleanText(error instanceof Error ? error.message : String(error))}\n`);
       process.exit(1);
     },
   );
