@@ -9,7 +9,7 @@ const outsideTheSandbox = [
     message: 'No Node module in workflow code.',
   },
   {
-    group: ['zod', 'zod/*', 'soap', '@kubernetes/*', 'undici', 'yaml'],
+    group: ['zod', 'zod/*', 'soap', '@kubernetes/*', '@opentelemetry/*', 'undici', 'yaml'],
     message: 'No vendor package in workflow code.',
   },
   {
@@ -81,7 +81,7 @@ export default tseslint.config(
   {
     files: ['activities/**'],
     rules: restrict(noProcesses, onlyContractsOfWorkflows, {
-      group: ['soap', '@kubernetes/*'],
+      group: ['soap', '@kubernetes/*', '@opentelemetry/*', '@temporalio/interceptors-opentelemetry/**'],
       message: 'Vendor libraries only in *-adapter files.',
     }),
   },
@@ -95,8 +95,8 @@ export default tseslint.config(
       ...restrict(
         onlyContractsOfWorkflows,
         {
-          regex: '/activities/(?!schemas/|history/|codec/)',
-          message: 'The client imports schemas, the record and the codec only.',
+          regex: '/activities/(?!schemas/|history/|codec/|tracing/)',
+          message: 'The client imports schemas, the record, the codec and tracing only.',
         },
         { regex: '\\.\\./(workers|test)/', message: 'Nobody imports the processes.' },
       ),

@@ -1,5 +1,5 @@
-import type { Stats } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { access, readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -137,22 +137,43 @@ function undecided(names: readonly string[], path: string): OperationError {
   return new OperationError('InvalidRequest', what, { code: 'REGISTRY_UNKNOWN', next });
 }
 
-/** Files with secrets that others can read, as warnings for the log and `vmflow doctor`. */
-export async function secretFileWarnings(file: ConfigFile): Promise<string[]> {
+/** What is wrong with a file, and what to do about it. */
+export interface FileTrouble {
+  readonly detail: string;
+  readonly remedy: string;
+}
+
+/** Files with secrets that this process can't read, or that others can. For `vmflow doctor`. */
+export async function secretFileTroubles(file: ConfigFile): Promise<FileTrouble[]> {
   const registries = Object.values(file.registries).flatMap((entry) => [entry.passwordFile, entry.tokenFile]);
   const vcenters = Object.values(file.vcenters).map((entry) => entry.passwordFile);
   const targets = Object.values(file.targets).map((entry) => entry.clientKeyFile);
-  const paths = [...vcenters, ...registries, ...targets].filter((path) => path !== undefined);
-  const checked = await Promise.all(
-    paths.map(async (path) => ({ path, found: await stat(path).catch(() => undefined) })),
+  const sources = Object.values(file.sources).flatMap((entry) => [
+    entry.queryFile,
+    ...entry.headers.map(({ valueFile }) => valueFile),
+  ]);
+  const paths = [...vcenters, ...registries, ...targets, ...sources].filter((path) => path !== undefined);
+  const found = await Promise.all([...new Set(paths)].map(troubleWith));
+  return found.filter((trouble) => trouble !== undefined);
+}
+
+/** The same in one line each, for the log. */
+export async function secretFileWarnings(file: ConfigFile): Promise<string[]> {
+  return (await secretFileTroubles(file)).map(({ detail, remedy }) => `${detail}: ${remedy}`);
+}
+
+async function troubleWith(path: string): Promise<FileTrouble | undefined> {
+  const found = await access(path, constants.R_OK).then(
+    () => stat(path),
+    () => undefined,
   );
-  return checked
-    .filter(({ found }) => found === undefined || isOpen(found))
-    .map(({ path, found }) =>
-      found === undefined
-        ? `${path} can't be read`
-        : `${path} is readable by others: chmod ${isOurs(found) ? '600' : 'o='} ${path}`,
-    );
+  if (found === undefined)
+    return {
+      detail: `${path} can't be read`,
+      remedy: 'put the secret there, readable for the account of the workers, or correct the path in vmflow.yaml',
+    };
+  if (!isOpen(found)) return undefined;
+  return { detail: `${path} is readable by others`, remedy: `chmod ${isOurs(found) ? '600' : 'o='} ${path}` };
 }
 
 /** A file of somebody else is read through its group, as in a Pod: only the others are too many. */

@@ -2,6 +2,8 @@ import { hostname } from 'node:os';
 import { codecOf } from '../activities/codec/codec.ts';
 import type { Codec } from '../activities/codec/payload-codec-adapter.ts';
 import { CliError } from './errors.ts';
+import type { ClientInterceptors } from '@temporalio/client';
+import { isTracingWanted } from '../activities/tracing/wanted.ts';
 import type { Gateway } from './gateway.ts';
 import type { Environment } from './runtime.ts';
 import { profileOptions, type Settings } from './settings.ts';
@@ -39,8 +41,15 @@ export async function connect(settings: Settings, env: Environment, user: string
     },
     settings,
     `${user}@${hostname()}`,
+    await interceptorsFor(env),
     codec,
   );
+}
+
+async function interceptorsFor(env: Environment): Promise<ClientInterceptors> {
+  if (isTracingWanted(env))
+    return (await import('../activities/tracing/temporal-client-adapter.ts')).tracedClientInterceptors();
+  return (await import('../workflows/contracts/ask-again.ts')).clientInterceptors;
 }
 
 async function codecFrom(env: Environment): Promise<Codec | undefined> {

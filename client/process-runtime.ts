@@ -1,4 +1,5 @@
 import { userInfo } from 'node:os';
+import { isTracingWanted } from '../activities/tracing/wanted.ts';
 import type { Runtime, Sink } from './runtime.ts';
 
 /** The runtime of the real process. Modules that only some commands need are loaded when they do. */
@@ -16,6 +17,8 @@ export function processRuntime(): Runtime {
     ask,
     readText,
     writeText: async (path, text) => (await import('node:fs/promises')).writeFile(path, text),
+    trace: async (command, run) =>
+      isTracingWanted(process.env) ? (await import('./command-span.ts')).inCommandSpan(command, run) : run(),
     connect: async (settings) => (await import('./connection.ts')).connect(settings, process.env, user()),
     httpStatus: async (url, timeoutMs) => {
       const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs), redirect: 'manual' });

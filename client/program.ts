@@ -42,12 +42,14 @@ async function dispatch(argv: readonly string[], nouns: readonly Register[], run
   const runAction: Run = (load) =>
     async function (this: Command) {
       const session = new Session(runtime, this.optsWithGlobals<GlobalFlags>());
-      try {
-        const action = await load();
-        exit = await action(session, this.args, this.opts());
-      } finally {
-        await session.close();
-      }
+      exit = await runtime.trace(nameOf(this), async () => {
+        try {
+          const action = await load();
+          return await action(session, this.args, this.opts());
+        } finally {
+          await session.close();
+        }
+      });
     };
   const help: string[] = [];
   const program = createProgram(nouns, runAction, runtime, (text) => help.push(text));
@@ -59,6 +61,12 @@ async function dispatch(argv: readonly string[], nouns: readonly Register[], run
     else if (error.exitCode !== 0) throw asUsageError(error);
   }
   return exit;
+}
+
+/** `template update`: the words of a command without its arguments. */
+function nameOf(command: Command): string {
+  const { parent } = command;
+  return parent?.parent == null ? command.name() : `${nameOf(parent)} ${command.name()}`;
 }
 
 function asUsageError(error: CommanderError): CliError {

@@ -1,3 +1,4 @@
+import type { ExitCode } from './exit-codes.ts';
 import type { Gateway } from './gateway.ts';
 import type { Settings } from './settings.ts';
 
@@ -31,6 +32,8 @@ export interface Runtime {
   readonly readText: (path: string) => Promise<string>;
   /** Makes the file anew with this text, or replaces what it held. */
   readonly writeText: (path: string, text: string) => Promise<void>;
+  /** Runs a command, `template update` for example, so that the trace of it, where one is wanted, begins here. */
+  readonly trace: (command: string, run: () => Promise<ExitCode>) => Promise<ExitCode>;
   readonly connect: (settings: Settings) => Promise<Gateway>;
   /** HTTP status of a URL; rejects when nothing answers. */
   readonly httpStatus: (url: string, timeoutMs: number) => Promise<number>;

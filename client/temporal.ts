@@ -1,5 +1,6 @@
 import {
   Client,
+  type ClientInterceptors,
   Connection,
   WithStartWorkflowOperation,
   WorkflowExecutionAlreadyStartedError,
@@ -34,7 +35,6 @@ import {
   type ErrorContext,
 } from './temporal-errors.ts';
 import { describedExecution, executionView } from './temporal-views.ts';
-import { clientInterceptors } from '../workflows/contracts/ask-again.ts';
 
 /** Milliseconds for any call that only the server answers. Without a deadline a client can wait for ever. */
 const rpcDeadlineMs = 10_000;
@@ -55,12 +55,13 @@ export async function openTemporal(
   options: ConnectionOptions,
   settings: Settings,
   identity: string,
+  interceptors: ClientInterceptors,
   codec: Codec = plainCodec,
 ): Promise<Gateway> {
   const context = contextOf(settings);
   try {
     const connection = await Connection.connect(options);
-    return new TemporalGateway(connection, settings, identity, codec);
+    return new TemporalGateway(connection, settings, identity, { interceptors, codec });
   } catch (error) {
     throw fromTemporal(error, { ...context, attempt: 'connect', needsWorker: false });
   }
@@ -81,7 +82,12 @@ class TemporalGateway extends TemporalAdmin implements Gateway {
   readonly #schedules: TemporalSchedules;
   readonly #codec: Codec;
 
-  constructor(connection: Connection, settings: Settings, identity: string, codec: Codec) {
+  constructor(
+    connection: Connection,
+    settings: Settings,
+    identity: string,
+    { interceptors, codec }: { readonly interceptors: ClientInterceptors; readonly codec: Codec },
+  ) {
     super(connection, settings.namespace.value, (attempt, deadlineMs, call) => this.#call(attempt, deadlineMs, call));
     this.#settings = settings;
     this.#codec = codec;
@@ -90,7 +96,7 @@ class TemporalGateway extends TemporalAdmin implements Gateway {
       connection,
       namespace: settings.namespace.value,
       identity,
-      interceptors: clientInterceptors,
+      interceptors,
       dataConverter,
     });
     this.#schedules = new TemporalSchedules(connection, settings.namespace.value, dataConverter);

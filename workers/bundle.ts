@@ -16,6 +16,8 @@ export const failureConverterPath = fileURLToPath(new URL(`../workflows/encoded-
 /** There is one for workers without a codec, and one whose failures are encoded. */
 export const bundleNames = { plain: 'workflow-bundle', encoded: 'workflow-bundle-encoded' } as const;
 export type BundleKind = keyof typeof bundleNames;
+/** What is put around every workflow. A worker that starts from a bundle takes them from there and nowhere else. */
+const interceptors = ['early-query.ts', 'trace-header.ts', 'operation-metrics.ts'];
 
 /** Path of the workflow bundle: the prebuilt one beside compiled code; from sources one is made once per state of the sources. */
 export async function workflowBundlePath(kind: BundleKind = 'plain'): Promise<string> {
@@ -30,9 +32,9 @@ export async function workflowBundlePath(kind: BundleKind = 'plain'): Promise<st
 export async function writeBundle(path: string, kind: BundleKind): Promise<void> {
   const { code } = await bundleWorkflowCode({
     workflowsPath: join(sources, 'index.ts'),
-    workflowInterceptorModules: [join(sources, 'early-query.ts')],
+    workflowInterceptorModules: interceptors.map((name) => join(sources, name)),
     // Evaluated once and frozen, not once per workflow: half the memory and CPU of each. They hold no state (a test says so).
-    preloadModules: [join(sources, 'index.ts'), join(sources, 'early-query.ts')],
+    preloadModules: ['index.ts', ...interceptors].map((name) => join(sources, name)),
     ...(kind === 'encoded' ? { failureConverterPath: join(sources, 'encoded-failures.ts') } : {}),
     logger: quiet,
   });

@@ -19,19 +19,22 @@ import {
   errorTranslators,
   type ActivityDeps,
 } from '../activities/index.ts';
+import { cleanText } from '../activities/history/redact.ts';
 import { loadConfig, secretFileWarnings } from '../activities/config.ts';
 import { createCluster } from '../activities/kubernetes/client-node-adapter.ts';
 import { createTargets } from '../activities/incus/targets.ts';
 import { createRegistries } from '../activities/registry/registries.ts';
 import { createVSphere } from '../activities/vsphere/vsphere-adapter.ts';
 import { transferQueueOf, waitQueueOf } from '../workflows/contracts/task-queues.ts';
-import { failureConverterPath, workflowBundlePath } from './bundle.ts';
+import { failureConverterPath, workflowBundlePath, type BundleKind } from './bundle.ts';
 import { serveHealth } from './health.ts';
+import { histogramBucketOverrides } from './histograms.ts';
 import { ConnectionLiveness } from './liveness.ts';
 import { createLog } from './log.ts';
 import { readSettings, type WorkerKind, type WorkerSettings } from './settings.ts';
+import { codeCounter } from './sdk-codes.ts';
 import { temporalLogger } from './temporal-logger.ts';
-import { clientInterceptors } from '../workflows/contracts/ask-again.ts';
+import { startWorkerTracing, type WorkerTracing } from './tracing.ts';
 
 const sdkVersion = '1.24.0';
 
@@ -49,13 +52,16 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
   const settings = readSettings(kind);
   const log = createLog(settings.logLevel, kind);
   const metricsPort = await freePort();
+  const codes = codeCounter();
   Runtime.install({
-    logger: temporalLogger(log),
+    logger: temporalLogger(log, codes.count),
     telemetryOptions: {
       logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } },
-      metrics: { prometheus: { bindAddress: `127.0.0.1:${metricsPort}` } },
+      metrics: { prometheus: { bindAddress: `127.0.0.1:${metricsPort}`, histogramBucketOverrides } },
     },
   });
+  codes.begin(Runtime.instance().metricMeter);
+  const tracing = await startWorkerTracing(kind, settings.buildId, log);
   const config = await loadConfig(settings.configPath);
   for (const warning of await secretFileWarnings(config.file)) log.warn(warning);
   const codec = await codecOf(process.env);
@@ -75,7 +81,7 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
     temporal: new Client({
       connection,
       namespace: namespace ?? 'vmflow',
-      interceptors: clientInterceptors,
+      interceptors: tracing.client,
       ...(codec === undefined ? {} : { dataConverter: { payloadCodecs: [codec] } }),
     }),
     liveness,
@@ -84,9 +90,13 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
   };
   try {
     const connected = { connection, namespace: namespace ?? 'vmflow', ...converterOf(codec) };
-    const worker = await Worker.create({ ...connected, ...(await optionsOf(kind, settings, deps, codec)) });
+    const bundle = codec === undefined ? 'plain' : 'encoded';
+    const worker = await Worker.create({
+      ...connected,
+      ...(await optionsOf(kind, settings, deps, { tracing, bundle })),
+    });
     const waiter =
-      kind === 'control' ? await Worker.create({ ...connected, ...waiterOptions(settings, deps) }) : undefined;
+      kind === 'control' ? await Worker.create({ ...connected, ...waiterOptions(settings, deps, tracing) }) : undefined;
     const health = await serveHealth(settings.healthAddress, { status: () => worker.getStatus(), metricsPort });
     log.info(
       { taskQueue: worker.options.taskQueue, healthPort: health.port, buildId: settings.buildId },
@@ -104,6 +114,7 @@ export async function runWorker(kind: WorkerKind): Promise<void> {
     await registries.close();
     await targets.close();
     await connection.close();
+    await tracing.stop();
   }
 }
 
@@ -122,23 +133,28 @@ async function runTogether(worker: Worker, waiter: Worker | undefined): Promise<
 /** Waiting costs next to nothing: what it costs is a heartbeat now and then. */
 const waits = 5_000;
 
-function waiterOptions(settings: WorkerSettings, deps: ActivityDeps): Omit<WorkerOptions, 'connection' | 'namespace'> {
+function waiterOptions(
+  settings: WorkerSettings,
+  deps: ActivityDeps,
+  tracing: WorkerTracing,
+): Omit<WorkerOptions, 'connection' | 'namespace'> {
   return {
-    ...commonOptions(settings),
+    ...commonOptions(settings, tracing),
     taskQueue: waitQueueOf(settings.taskQueue),
     activities: createWaitActivities(deps),
     maxConcurrentActivityTaskExecutions: waits,
   };
 }
 
-function commonOptions(settings: WorkerSettings): Partial<WorkerOptions> {
+function commonOptions(settings: WorkerSettings, tracing: WorkerTracing): Partial<WorkerOptions> {
   return {
     identity: settings.identity,
     ...versionOf(settings),
     shutdownGraceTime: shutdown.grace,
     shutdownForceTime: shutdown.force,
     maxHeartbeatThrottleInterval: heartbeatThrottle,
-    interceptors: { activity: [() => ({ inbound: new FailureMapper(errorTranslators) })] },
+    // The first one is the outermost: a span ends with the failure that Temporal is told.
+    interceptors: { activity: [...tracing.activity, () => ({ inbound: new FailureMapper(errorTranslators) })] },
   };
 }
 
@@ -158,9 +174,9 @@ async function optionsOf(
   kind: WorkerKind,
   settings: WorkerSettings,
   deps: ActivityDeps,
-  codec: Codec | undefined,
+  { tracing, bundle }: { readonly tracing: WorkerTracing; readonly bundle: BundleKind },
 ): Promise<Omit<WorkerOptions, 'connection' | 'namespace'>> {
-  const common = commonOptions(settings);
+  const common = commonOptions(settings, tracing);
   if (kind === 'transfer') {
     return {
       ...common,
@@ -174,7 +190,7 @@ async function optionsOf(
     ...common,
     taskQueue: settings.taskQueue,
     activities: createControlActivities(deps),
-    workflowBundle: { codePath: await workflowBundlePath(codec === undefined ? 'plain' : 'encoded') },
+    workflowBundle: { codePath: await workflowBundlePath(bundle) },
     stickyQueueScheduleToStartTimeout: stickyTimeout,
     ...(settings.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: settings.maxCachedWorkflows }),
   };
@@ -214,7 +230,7 @@ export function main(kind: WorkerKind): void {
   runWorker(kind).then(
     () => process.exit(0),
     (err: unknown) => {
-      process.stderr.write(`vmflow ${kind} worker: ${err instanceof Error ? err.message : String(err)}\n`);
+      process.stderr.write(`vmflow ${kind} worker: ${cleanText(err instanceof Error ? err.message : String(err))}\n`);
       process.exit(1);
     },
   );

@@ -9,6 +9,7 @@ import type { Source } from '../vsphere/source-port.ts';
 import { DiskCopy, type CopyProgress } from './copy/disk-copy.ts';
 import { withHoles, type Piece } from './copy/pieces.ts';
 import { readAreas } from './copy/read-areas.ts';
+import { byteCounter } from '../transfer-metrics.ts';
 import type { BatchDeps } from './deps.ts';
 import type { DiskWriter, Extent } from './disk-port.ts';
 
@@ -81,6 +82,7 @@ async function copy(parts: CopyParts): Promise<void> {
     await new DiskCopy({
       ...{ writer, pieces, isResumed, compares: isOver, holes: isFresh ? 'skip' : 'zero' },
       progress: report.progress,
+      onSent: byteCounter('disk-copy'),
       check: () => checkPlace(parts),
     }).run();
   };

@@ -1,9 +1,9 @@
 import { cutToBytes } from '../../workflows/domain/text.ts';
 
 /** Fields that never reach a log line or a record. */
-export const secretFields = ['password', 'cookie', 'authorization', 'token', 'url', 'apiKey'];
+const secretFields = ['password', 'cookie', 'authorization', 'token', 'url', 'apiKey'];
 
-const censor = '[redacted]';
+export const censor = '[redacted]';
 const secretName = new RegExp(
   `^(${secretFields.join('|')})$|passw|pwd|passphrase|secret|credential|private.?key|api.?key|(auth|access|refresh|bearer).?token`,
   'i',
@@ -25,9 +25,19 @@ const inTexts: readonly (readonly [RegExp, string])[] = [
 /** A record stays readable, and small: of a longer text or argument the beginning is kept. Bytes. */
 const longest = 2_048;
 
+/** The text without secrets. */
+export function cleanText(text: string): string {
+  return inTexts.reduce((rest, [pattern, by]) => rest.replace(pattern, by), text);
+}
+
+/** What a field of this name holds is shown to nobody. */
+export function isSecretName(name: string): boolean {
+  return secretName.test(name);
+}
+
 /** The text without secrets, cut. */
 export function safeText(text: string): string {
-  const clean = inTexts.reduce((rest, [pattern, by]) => rest.replace(pattern, by), text);
+  const clean = cleanText(text);
   return clean.length * 3 <= longest ? clean : cut(clean);
 }
 
@@ -44,10 +54,10 @@ function cut(text: string): string {
 }
 
 function withoutSecrets(value: unknown): unknown {
-  if (typeof value === 'string') return inTexts.reduce((rest, [pattern, by]) => rest.replace(pattern, by), value);
+  if (typeof value === 'string') return cleanText(value);
   if (Array.isArray(value)) return value.map(withoutSecrets);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, part]) => [name, secretName.test(name) ? censor : withoutSecrets(part)]),
+    Object.entries(value).map(([name, part]) => [name, isSecretName(name) ? censor : withoutSecrets(part)]),
   );
 }

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { Agent, request as undiciRequest, type Dispatcher } from 'undici';
 import { causeOf } from '../kubernetes/classify.ts';
+import { httpCall, inClientSpan } from '../tracing/client-span-adapter.ts';
 import { isCertificateError } from '../vsphere/tls.ts';
 import type { Target, TargetEndpoint } from './port.ts';
 import { targetOver } from './target.ts';
@@ -67,7 +68,12 @@ export function undiciTransport(endpoint: TargetEndpoint): IncusTransport {
   }
 
   return {
-    send: (request) => attempt(request, (opened, signal) => exchange(origin, request, opened, signal)),
+    send: (request) =>
+      inClientSpan(
+        httpCall(request.method, origin, request.path),
+        () => attempt(request, (opened, signal) => exchange(origin, request, opened, signal)),
+        ({ status }) => status,
+      ),
     upgrade: (request, protocol) =>
       attempt(request, (opened, signal) => upgrade(origin, request, protocol, opened, signal)),
     async close() {

@@ -6,6 +6,7 @@ import {
   Watch,
   type ResponseContext,
 } from '@kubernetes/client-node';
+import { httpCall, inClientSpan } from '../tracing/client-span-adapter.ts';
 import { causeOf } from './classify.ts';
 import { clusterOver } from './cluster.ts';
 import { silent, type ClusterLog } from './log.ts';
@@ -74,18 +75,25 @@ function clientNodeTransport(options: ClusterOptions): Transport {
   const server = config.getCurrentCluster()?.server ?? '';
   const http = new IsomorphicFetchHttpLibrary();
 
+  async function sendOnce(request: ApiRequest): Promise<ApiAnswer> {
+    const context = contextOf(server, request);
+    context.setSignal(AbortSignal.timeout(requestTimeoutMs));
+    try {
+      await config.applySecurityAuthentication(context);
+      return await answerOf(await http.send(context).toPromise());
+    } catch (error) {
+      config.leave(context);
+      throw error;
+    }
+  }
+
   return {
-    async send(request) {
-      const context = contextOf(server, request);
-      context.setSignal(AbortSignal.timeout(requestTimeoutMs));
-      try {
-        await config.applySecurityAuthentication(context);
-        return await answerOf(await http.send(context).toPromise());
-      } catch (error) {
-        config.leave(context);
-        throw error;
-      }
-    },
+    send: (request) =>
+      inClientSpan(
+        httpCall(request.method, server, request.path),
+        () => sendOnce(request),
+        ({ status }) => status,
+      ),
 
     async watch(path, onEvent, signal) {
       const silence = new AbortController();

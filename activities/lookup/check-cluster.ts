@@ -111,6 +111,15 @@ async function checkWebhook(cluster: Cluster, isWanted: boolean): Promise<Check>
     if (!(err instanceof ClusterError)) throw err;
     if (err.reason === 'Denied') return { name, ok: true, detail: 'installed, and the bridge answers' };
     const isSilent = err.reason === 'Unavailable';
+    if (isSilent && /x509|certificate/i.test(err.message))
+      return {
+        name,
+        ok: false,
+        detail: `the API server doesn't trust the bridge: ${err.message}`,
+        failure: 'unreachable',
+        remedy:
+          'let the bridge publish its certificate: its log says if it may not (workers/deploy/rbac). With webhook.certFile, caFile has to be the authority of that certificate',
+      };
     return {
       name,
       ok: false,

@@ -2,7 +2,7 @@ import type { Check, EndpointInfo } from '../../workflows/contracts/lookup.ts';
 import type { Config } from '../config.ts';
 import { OperationError } from '../failures.ts';
 import { toRegistryOperationError } from '../registry/operation-error.ts';
-import { RegistryError, type RegistryErrorReason } from '../registry/port.ts';
+import { RegistryError, type Registry, type RegistryErrorReason } from '../registry/port.ts';
 import type { Registries } from '../registry/registries.ts';
 import { shownCertificate } from './fingerprint.ts';
 
@@ -13,7 +13,7 @@ export interface RegistryAccess {
 }
 
 /**
- * Reachable, trusted, and it knows us. Whether snapshots can be deleted is not among it: only a deletion would prove that.
+ * Reachable, trusted, it knows us, and it lets us delete.
  * @param key name of the registry in `vmflow.yaml`
  */
 export async function checkRegistry(
@@ -23,10 +23,33 @@ export async function checkRegistry(
 ): Promise<Check[]> {
   const certificate = await shownCertificate(url);
   try {
-    await registries.of(await config.registry(key)).ping();
-    return [certificate, { name: 'log in', ok: true, detail: `${url} as ${user}` }];
+    const registry = registries.of(await config.registry(key));
+    await registry.ping();
+    return [certificate, { name: 'log in', ok: true, detail: `${url} as ${user}` }, await deletion(registry)];
   } catch (err) {
     return [certificate, failedLogIn(err, url, key)];
+  }
+}
+
+/** No content has this digest, so nothing is deleted; a registry that never deletes says so all the same. */
+const nothing = `sha256:${'0'.repeat(64)}`;
+
+async function deletion(registry: Registry): Promise<Check> {
+  const name = 'deletion';
+  try {
+    await registry.remove('vmflow-probe', nothing);
+    return { name, ok: true, detail: 'snapshots can be dropped' };
+  } catch (err) {
+    if (!(err instanceof RegistryError)) throw err;
+    // The account may be limited to the repositories of the VMs: of those this says nothing.
+    if (err.reason !== 'DeletionDisabled') return { name, ok: true, detail: `not known: ${err.message}` };
+    return {
+      name,
+      ok: false,
+      detail: 'the registry deletes nothing, so snapshots of VMs that run again pile up',
+      failure: 'wrong',
+      remedy: 'turn deletion on in the registry (of distribution: storage.delete.enabled) and restart it',
+    };
   }
 }
 

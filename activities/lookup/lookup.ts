@@ -1,6 +1,6 @@
 import type { LookupActivities } from '../../workflows/contracts/activities.ts';
 import type { Check, LookupAnswer, LookupRequest } from '../../workflows/contracts/lookup.ts';
-import { secretFileWarnings } from '../config.ts';
+import { secretFileTroubles } from '../config.ts';
 import { OperationError } from '../failures.ts';
 import type { TemplateDeps } from '../template/deps.ts';
 import type { BatchDeps } from '../batch/deps.ts';
@@ -64,10 +64,10 @@ export function createLookup(deps: LookupDeps, identity: WorkerIdentity): Lookup
       buildId: identity.buildId,
       sdk: identity.sdk,
       node: process.version,
-      checks: (await secretFileWarnings(deps.config.file)).map((detail) => ({
+      checks: (await secretFileTroubles(deps.config.file)).map((trouble) => ({
         name: 'secret files',
         ok: false,
-        detail,
+        ...trouble,
         failure: 'wrong',
       })),
     }),

@@ -3,6 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import { Agent, buildConnector, request as undiciRequest, type Dispatcher } from 'undici';
 import { causeOf } from '../kubernetes/classify.ts';
 import { isCertificateError, trustOf, type Trust } from '../vsphere/tls.ts';
+import { httpCall, inClientSpan } from '../tracing/client-span-adapter.ts';
 import { RegistryError, type Registry, type RegistryEndpoint } from './port.ts';
 import { registryOver } from './registry.ts';
 import type { RegistryAnswer, RegistryRequest, RegistryTransport } from './transport.ts';
@@ -72,7 +73,11 @@ function undiciTransport(endpoint: RegistryEndpoint): RegistryTransport {
       request.signal?.throwIfAborted();
       const dispatcher = await agentFor(request.url.origin);
       try {
-        return await exchange(request, dispatcher, signal);
+        return await inClientSpan(
+          httpCall(request.method, request.url, request.url.pathname),
+          () => exchange(request, dispatcher, signal),
+          ({ status }) => status,
+        );
       } catch (error) {
         request.signal?.throwIfAborted();
         throw toTransportError(error, request.url, endpoint, deadline.aborted);

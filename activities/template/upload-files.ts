@@ -1,3 +1,4 @@
+import { byteCounter } from '../transfer-metrics.ts';
 import type { ImportProgress } from './upload-progress.ts';
 import type { LocalSource } from './deps.ts';
 import { openEntry } from '../ova/entry-reader.ts';
@@ -82,6 +83,8 @@ async function send(
   before: number,
 ): Promise<void> {
   const { item, file, device } = upload;
+  const count = byteCounter('template-upload');
+  let counted = 0;
   await session.upload(device, {
     method: item.create ? 'PUT' : 'POST',
     ...(item.create ? { overwrite: true } : { contentType: 'application/x-vnd.vmware-streamVmdk' }),
@@ -89,7 +92,11 @@ async function send(
     body: openEntry(local.path, file, uploadRing),
     stallMs,
     signal,
-    onSent: (bytes) => progress.sent(before + bytes),
+    onSent(bytes) {
+      progress.sent(before + bytes);
+      count(bytes - counted);
+      counted = bytes;
+    },
   });
 }
 

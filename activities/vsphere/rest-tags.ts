@@ -2,6 +2,7 @@ import type { Agent } from 'node:http';
 
 import pLimit from 'p-limit';
 
+import { httpCall, inClientSpan } from '../tracing/client-span-adapter.ts';
 import { VSphereError } from './faults.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import { exchange } from './http-exchange.ts';
@@ -163,7 +164,7 @@ export class RestTags {
     const url = new URL(request.path(dialect), this.#endpoint.url);
     const body = request.body === undefined ? undefined : JSON.stringify(request.body);
     const json: Record<string, string> = body === undefined ? {} : { 'Content-Type': 'application/json' };
-    return exchange({
+    const send = {
       method: request.method,
       url,
       headers: { Accept: 'application/json', 'User-Agent': 'vmflow', ...json, ...headers },
@@ -172,7 +173,12 @@ export class RestTags {
       signal,
       timeoutMs,
       what: `${request.method} ${url.pathname}`,
-    });
+    };
+    return inClientSpan(
+      httpCall(request.method, url, url.pathname),
+      () => exchange(send),
+      ({ status }) => status,
+    );
   }
 
   #accept(request: Request, dialect: Dialect, { status, body }: HttpResponse): unknown {

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 
 import { Client, HttpClient, WSDL } from 'soap';
 
+import { inClientSpan } from '../tracing/client-span-adapter.ts';
 import type { Channel, ChannelAnswer, ChannelCall } from './channel.ts';
 import { decodeSoapFault } from './fault-decode.ts';
 import { VSphereError } from './faults.ts';
@@ -72,12 +73,16 @@ async function post(
   const { method, signal, timeoutMs, cookie } = call;
   const all = { ...headers, 'User-Agent': 'vmflow', ...(cookie === undefined ? {} : { Cookie: cookie }) };
   const request = { method: 'POST', url, headers: all, body: data, agent, signal, timeoutMs, what: method } as const;
-  const response = await exchange(request);
+  const attributes = { 'rpc.system': 'soap', 'rpc.service': 'vim25', 'rpc.method': method };
+  const span = { name: `vim25/${method}`, server: url, attributes };
+  const response = await inClientSpan(span, () => exchange(request), statusOf);
   context.seen = response;
   // A fault comes with status 500; any other status is not the API's answer.
   if (response.status !== 200 && response.status !== 500) throw httpError(method, url.host, response.status);
   return { status: response.status, headers: response.headers, data: response.body };
 }
+
+const statusOf = ({ status }: { readonly status: number }): number => status;
 
 let wsdl: Promise<WSDL> | undefined;
 

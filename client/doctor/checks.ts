@@ -65,6 +65,7 @@ export const checks: readonly DoctorCheck[] = [
     const queue = transferQueueOf((await session.settings()).taskQueue.value);
     return [await pollersOf(session, 'transfer worker', queue, 'activity')];
   }),
+  check('builds', ['control worker'], async (session) => [await builds(session)]),
   check('worker answers', ['search attributes', 'control worker'], async (session) => {
     const before = session.runtime.now().getTime();
     const { answer, startedAt } = await (await session.gateway()).lookup({ what: 'worker' });
@@ -89,7 +90,8 @@ export const checks: readonly DoctorCheck[] = [
   check('Web UI', [], async (session) => {
     const { ui } = await session.settings();
     const status = await session.runtime.httpStatus(ui.value, uiTimeoutMs).catch(() => undefined);
-    if (status !== undefined && status < 500) return [good('Web UI', `${ui.value} answers`)];
+    // One that wants a log-in first answers with 401 or 403; what has no page there is another server.
+    if (status !== undefined && status < 500 && status !== 404) return [good('Web UI', `${ui.value} answers`)];
     const detail = status === undefined ? `${ui.value} doesn't answer` : `${ui.value} answers with ${String(status)}`;
     return [
       {
@@ -143,6 +145,26 @@ async function pollersOf(
   }
   const who = [...new Set(pollers.map((poller) => poller.identity))].join(', ');
   return good(name, `${String(pollers.length)} on queue ${queue}: ${who}`);
+}
+
+/** Workers of two builds take turns with the same operations; a command line of a third may ask what none of them knows. */
+async function builds(session: Session): Promise<Finding> {
+  const queue = (await session.settings()).taskQueue.value;
+  const gateway = await session.gateway();
+  const pollers = [
+    ...(await gateway.pollers(queue, 'workflow')),
+    ...(await gateway.pollers(transferQueueOf(queue), 'activity')),
+  ];
+  const own = session.runtime.env['VMFLOW_BUILD_ID'];
+  const seen = [
+    ...pollers.flatMap(({ identity, buildId }) => (buildId === undefined ? [] : [{ identity, buildId }])),
+    ...(own === undefined ? [] : [{ identity: 'this command line', buildId: own }]),
+  ];
+  const different = new Set(seen.map(({ buildId }) => buildId));
+  if (different.size <= 1) return good('builds', [...different][0] ?? 'not told');
+  const detail = seen.map(({ identity, buildId }) => `${identity} is ${buildId}`).join(', ');
+  const remedy = 'bring workers and command line to one build; a worker that has ended is listed for five minutes';
+  return { ...bad('builds', detail, remedy, 'refused'), isMinor: true };
 }
 
 /** The server's time lies between the two local ones unless the clocks differ. */

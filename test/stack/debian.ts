@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { cacheDir } from './cache-dir.ts';
@@ -64,6 +64,33 @@ async function installMissing(names: readonly string[], env: NodeJS.ProcessEnv):
 async function install(names: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   const quiet = { ...env, DEBIAN_FRONTEND: 'noninteractive' };
   await run('apt-get', ['install', ...aptOptions, ...names], { env: quiet, maxBuffer: 16 * 1024 * 1024 });
+}
+
+/**
+ * Unpacks a Debian package into this folder instead of installing it: nobody starts the service that comes with it, and nobody has to be
+ * root. Fails with the reason where it can't be had.
+ */
+export async function unpackDebianPackage(name: string, folder: string, host: DebianHost = thisHost()): Promise<void> {
+  const { env } = host;
+  const partial = `${folder}.${process.pid}`;
+  await mkdir(partial, { recursive: true });
+  const download = (): Promise<unknown> => run('apt-get', ['download', name], { cwd: partial, env });
+  try {
+    process.stderr.write(`Fetching the Debian package ${name}, kept for later runs.\n`);
+    await download().catch(async (error: unknown) => {
+      if (!host.isRoot) throw error;
+      await run('apt-get', ['update'], { env }); // the lists are old or missing
+      await download();
+    });
+    const file = (await readdir(partial)).find((entry) => entry.endsWith('.deb')) ?? '';
+    await run('dpkg-deb', ['-x', join(partial, file), partial], { env });
+    await rm(join(partial, file));
+    await rename(partial, folder);
+  } catch (error) {
+    throw new Error(no([name], error instanceof Error ? error.message : String(error)), { cause: error });
+  } finally {
+    await rm(partial, { recursive: true, force: true });
+  }
 }
 
 /** Undefined where there is no dpkg. */

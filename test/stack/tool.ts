@@ -5,7 +5,7 @@ import { access, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { cacheDir } from './cache-dir.ts';
-import { debianPackagesMissing } from './debian.ts';
+import { debianPackagesMissing, unpackDebianPackage, type DebianHost } from './debian.ts';
 import { fetchJars, javaVersion } from './jars.ts';
 import { withLock } from './lock.ts';
 import type { DebianTool, Tool } from './tools.ts';
@@ -34,13 +34,32 @@ export async function findTool(tool: Tool | DebianTool, env: NodeJS.ProcessEnv =
 async function findInDebian(tool: DebianTool, env: NodeJS.ProcessEnv): Promise<string> {
   const present = await findOnPath(tool, env);
   if (present !== undefined && tool.packages.length === 1) return present;
-  const reason = await debianPackagesMissing(tool.packages, { env, isRoot: process.getuid?.() === 0 });
+  if (tool.unpacked !== undefined) return await unpackIntoCache(tool, tool.unpacked, env);
+  const reason = await debianPackagesMissing(tool.packages, hostOf(env));
   const found = reason === undefined ? await findOnPath(tool, env) : undefined;
   if (found !== undefined) return found;
   throw new Error(
     `${tool.name} is not on this machine: ${reason ?? `its packages brought no ${tool.onPath}`} Or set ${tool.env} to a binary.`,
   );
 }
+
+async function unpackIntoCache({ name, packages }: DebianTool, path: string, env: NodeJS.ProcessEnv): Promise<string> {
+  const [package_ = ''] = packages;
+  const folder = join(cacheDir(env), `debian-${package_}`);
+  const binary = join(folder, path);
+  if (await isExecutable(binary)) return binary;
+  await mkdir(cacheDir(env), { recursive: true });
+  await withLock(
+    `${folder}.lock`,
+    async () => {
+      if (!(await isExecutable(binary))) await unpackDebianPackage(package_, folder, hostOf(env));
+    },
+    () => say(`Another process is fetching ${name}; waiting for it.`),
+  );
+  return binary;
+}
+
+const hostOf = (env: NodeJS.ProcessEnv): DebianHost => ({ env, isRoot: process.getuid?.() === 0 });
 
 async function findOnPath(tool: Pick<Tool, 'onPath'>, env: NodeJS.ProcessEnv): Promise<string | undefined> {
   if (!tool.onPath) return undefined;

@@ -24,6 +24,8 @@ export interface DebianTool {
   readonly onPath: string;
   /** The package that has it, and those that it needs and doesn't name itself. */
   readonly packages: readonly string[];
+  /** Where the binary is in its package, which is then unpacked into the cache: installed it would start a service. */
+  readonly unpacked?: string;
   /** Nobody else can use it. */
   readonly needsRoot?: boolean;
 }
@@ -101,6 +103,13 @@ export const tools = {
     package: '.',
     isJava: true,
     buildTakes: 'about 20 seconds',
+  },
+  promtool: {
+    name: 'promtool',
+    env: 'VMFLOW_PROMTOOL_BIN',
+    onPath: 'promtool',
+    packages: ['prometheus'],
+    unpacked: 'usr/bin/promtool',
   },
   qemuImg: {
     name: 'qemu-img',

@@ -1,6 +1,7 @@
 import { Client, Connection } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { cleanText } from '../../activities/history/redact.ts';
 import { loadConfig } from '../../activities/config.ts';
 import { codecOf } from '../../activities/codec/codec.ts';
 import type { Codec } from '../../activities/codec/payload-codec-adapter.ts';
@@ -16,11 +17,13 @@ import { temporalCoordinators } from './coordinators.ts';
 import { serveBridgeHealth } from './health-server.ts';
 import { Intake } from './intake.ts';
 import { bridgeMetrics } from './metrics.ts';
+import { openMetrics } from './open-metrics.ts';
+import { historyMetric, readinessMetric } from './process-metrics.ts';
 import { onTakeOver } from './take-over-count.ts';
 import { SetIntake } from './set-intake.ts';
 import { temporalSetWork } from './set-work.ts';
 import { startWebhook, type RunningWebhook } from './webhook.ts';
-import { clientInterceptors } from '../../workflows/contracts/ask-again.ts';
+import { startWorkerTracing, type WorkerTracing } from '../tracing.ts';
 
 /**
  * Runs until SIGTERM or SIGINT: hands VM operations to their coordinators, answers whether new ones may be created, and keeps the
@@ -35,22 +38,29 @@ async function runBridge(): Promise<void> {
     throw new Error(
       `${path} names no Kubernetes cluster and no record: the bridge needs a section "cluster:" or "history:".`,
     );
+  const tracing = await startWorkerTracing('bridge', settings.buildId, log);
   const codec = await codecOf(process.env);
-  const temporal = connectLazily(settings, codec);
+  const temporal = connectLazily(settings, tracing, codec);
   const keeper = keepHistory(temporal.client, { settings, file, log }, codec);
   try {
-    if (file.cluster === undefined) await serveRecordOnly(told, settings, log);
-    else await serveCluster(told, file.cluster, temporal.client, { settings, file, log });
+    const measure = (registry: Registry): void => {
+      openMetrics(registry, temporal.client);
+      if (keeper !== undefined) historyMetric(registry, () => keeper.lastLookAt);
+    };
+    const basics = { settings, file, log, measure };
+    if (file.cluster === undefined) await serveRecordOnly(told, basics);
+    else await serveCluster(told, file.cluster, temporal.client, basics);
   } finally {
     await keeper?.stop();
     await temporal.close();
+    await tracing.stop();
   }
 }
 
 /** Writes down who did what, where `vmflow.yaml` names a file for it. */
 function keepHistory(
   client: Client,
-  { settings, file, log }: Basics,
+  { settings, file, log }: Omit<Basics, 'measure'>,
   codec: Codec | undefined,
 ): HistoryKeeper | undefined {
   if (file.history === undefined) return undefined;
@@ -61,11 +71,13 @@ function keepHistory(
 }
 
 /** Without a cluster there is nothing to hand over, but batches and templates have a record too. */
-async function serveRecordOnly(told: Promise<NodeJS.Signals>, settings: WorkerSettings, log: WorkerLog): Promise<void> {
+async function serveRecordOnly(told: Promise<NodeJS.Signals>, { settings, log, measure }: Basics): Promise<void> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   let isStopping = false;
   const readiness = (): Readonly<Record<string, boolean>> => ({ running: !isStopping });
+  readinessMetric(registry, readiness);
+  measure(registry);
   const health = await serveBridgeHealth(settings.healthAddress, { registry, readiness });
   log.info({ healthPort: health.port, buildId: settings.buildId }, 'bridge started');
   log.info({ signal: await told }, 'bridge stops');
@@ -77,17 +89,18 @@ async function serveCluster(
   told: Promise<NodeJS.Signals>,
   section: NonNullable<ConfigFile['cluster']>,
   client: Client,
-  { settings, file, log }: Basics,
+  basics: Basics,
 ): Promise<void> {
+  const { settings, file, log } = basics;
   const cluster = createCluster({ ...section, userAgent: 'vmflow-bridge', log });
   try {
     const vmops = cluster.watch(resources.vmop);
     const coordinators = temporalCoordinators(client, settings.taskQueue);
     // Sets need a registry: without one there are none, and perhaps not even their definition.
     const hasSets = Object.keys(file.registries).length > 0;
-    const sets = hasSets ? watchSets(cluster, client, { settings, file, log }) : {};
+    const sets = hasSets ? watchSets(cluster, client, basics) : {};
     const intake = new Intake({ watch: vmops, coordinators, log });
-    await serveUntil(told, { settings, file, vmops, intake, ...sets, log });
+    await serveUntil(told, { ...basics, vmops, intake, ...sets });
   } finally {
     await cluster.close();
   }
@@ -115,6 +128,8 @@ interface Basics {
   readonly settings: WorkerSettings;
   readonly file: ConfigFile;
   readonly log: WorkerLog;
+  /** Adds what is measured of Temporal and of the record. */
+  readonly measure: (registry: Registry) => void;
 }
 
 interface Parts extends Basics {
@@ -125,21 +140,21 @@ interface Parts extends Basics {
 }
 
 async function serveUntil(told: Promise<NodeJS.Signals>, parts: Parts): Promise<void> {
-  const { settings, file, vmops, intake, sets, setIntake, log } = parts;
+  const { settings, file, vmops, intake, sets, setIntake, log, measure } = parts;
   let webhook: RunningWebhook | undefined;
   let isStopping = false;
   const isSynced = becomesTrue(vmops.ready);
   const state = { pending: () => intake.pending, certificateEndsAt: () => webhook?.certificateEndsAt() };
   const metrics = bridgeMetrics(vmops, state, sets);
   const stopCounting = onTakeOver(vmops, metrics.superseded);
-  const health = await serveBridgeHealth(settings.healthAddress, {
-    registry: metrics.registry,
-    readiness: () => ({
-      watch: isSynced(),
-      webhook: file.webhook === undefined || webhook?.isPublished() === true,
-      running: !isStopping,
-    }),
+  const readiness = (): Readonly<Record<string, boolean>> => ({
+    watch: isSynced(),
+    webhook: file.webhook === undefined || webhook?.isPublished() === true,
+    running: !isStopping,
   });
+  readinessMetric(metrics.registry, readiness);
+  measure(metrics.registry);
+  const health = await serveBridgeHealth(settings.healthAddress, { registry: metrics.registry, readiness });
   try {
     webhook = await startWebhook(file, log, metrics.rejected);
     const ports = { healthPort: health.port, webhookPort: webhook?.port };
@@ -156,6 +171,7 @@ async function serveUntil(told: Promise<NodeJS.Signals>, parts: Parts): Promise<
 /** Nothing is sent before the first call, and that may fail: the webhook works without Temporal. */
 function connectLazily(
   { identity }: WorkerSettings,
+  tracing: WorkerTracing,
   codec: Codec | undefined,
 ): { readonly client: Client; close(): Promise<void> } {
   const { connectionOptions, namespace } = loadClientConnectConfig();
@@ -164,7 +180,7 @@ function connectLazily(
     connection,
     namespace: namespace ?? 'vmflow',
     identity,
-    interceptors: clientInterceptors,
+    interceptors: tracing.client,
     ...(codec === undefined ? {} : { dataConverter: { payloadCodecs: [codec] } }),
   });
   return { client, close: () => connection.close() };
@@ -190,7 +206,7 @@ export function main(): void {
   runBridge().then(
     () => process.exit(0),
     (error: unknown) => {
-      process.stderr.write(`vmflow bridge: ${error instanceof Error ? error.message : String(error)}\n`);
+      process.stderr.write(`vmflow bridge: ${cleanText(error instanceof Error ? error.message : String(error))}\n`);
       process.exit(1);
     },
   );

@@ -32,10 +32,16 @@ export class HistoryKeeper {
   #state: HistoryState | undefined;
   /** A failure is told once, until it works again. */
   #isFailing = false;
+  #lastLookAt: Date | undefined;
 
   constructor(options: HistoryKeeperOptions) {
     this.#options = options;
     this.#lease = new FileLease(options.file, options.owner, options.patienceMs);
+  }
+
+  /** When all that had ended was last known to be in the file, by whoever writes it. Undefined: not since the start. */
+  get lastLookAt(): Date | undefined {
+    return this.#lastLookAt;
   }
 
   start(): void {
@@ -120,6 +126,7 @@ export class HistoryKeeper {
   #works(): void {
     if (this.#isFailing) this.#options.log.info({}, 'The record of who did what is kept again');
     this.#isFailing = false;
+    this.#lastLookAt = new Date();
   }
 
   #fails(error: unknown): void {

@@ -31,6 +31,8 @@ export interface DiskCopyOptions {
   readonly compares: boolean;
   /** An attempt before this one may have written some of it; nothing is sent twice. */
   readonly isResumed: boolean;
+  /** Told of every piece that is sent. */
+  readonly onSent?: (bytes: number) => void;
   /** Throws when somebody else writes by now. */
   readonly check: () => Promise<void>;
 }
@@ -84,13 +86,14 @@ export class DiskCopy {
   }
 
   async #copy({ start, data, length }: Data): Promise<void> {
-    const { writer, progress } = this.#options;
+    const { writer, progress, onSent } = this.#options;
     this.#segmentRead += length;
     const changed = this.#mayBeThere ? await this.#differences(start, data) : [{ start: 0, length }];
     if (changed.length === 0) return;
     for (const part of changed) {
       await this.#begin(writer.write(start + part.start, data.subarray(part.start, part.start + part.length)));
       progress.bytesWritten += part.length;
+      onSent?.(part.length);
       this.#segmentBytes += part.length;
     }
     this.#segment.push({ start, length, checksum: crc32(data) });

@@ -12,9 +12,11 @@ import { createRegistries } from '../../../activities/registry/registries.ts';
 import { createLookup } from '../../../activities/lookup/lookup.ts';
 import type { LookupDeps } from '../../../activities/lookup/lookup.ts';
 import type { Check, LookupAnswer, LookupRequest } from '../../../workflows/contracts/lookup.ts';
+import { selfSigned } from '../../sim/self-signed.ts';
 import { startKubernetes } from '../../stack/kubernetes.ts';
 import { freePort } from '../../stack/processes.ts';
 import { connect, operation } from '../kubernetes/builders.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { webhookUnderTest, type WebhookUnderTest } from '../bridge/webhook-under-test.ts';
 
 type Ask = <W extends LookupRequest['what']>(
@@ -241,7 +243,20 @@ describe('look-ups of a cluster', () => {
     assert.deepEqual(await as('admin').list(resources.pod, 'default'), []);
   });
 
-  test('the webhook: in effect with a bridge behind it, silent without one, missing where one is wanted', async () => {
+  /** The files of a certificate for `vmflow.yaml`. */
+  async function filesOf(pem: { certPem: string; keyPem: string; caPem: string }): Promise<Record<string, string>> {
+    const paths = {
+      certFile: join(it.dir, 'tls.crt'),
+      keyFile: join(it.dir, 'tls.key'),
+      caFile: join(it.dir, 'ca.crt'),
+    };
+    await writeFile(paths.certFile, pem.certPem);
+    await writeFile(paths.keyFile, pem.keyPem);
+    await writeFile(paths.caFile, pem.caPem);
+    return paths;
+  }
+
+  test('the webhook: in effect with a bridge behind it, silent without one, not trusted with one of a wrong authority, missing where one is wanted', async () => {
     const port = await freePort();
     const wanting = lookups(
       it.vmflow,
@@ -256,9 +271,18 @@ describe('look-ups of a cluster', () => {
     const there = (await checksOf(wanting))['admission webhook'];
     assert.deepEqual([there?.ok, there?.detail], [true, 'installed, and the bridge answers']);
     await bridge.stop();
+    const mistaken = await it.start(await filesOf({ ...selfSigned(), caPem: selfSigned().certPem }));
+    const untrusted = await waitFor('the API server to ask a bridge that it can not trust', async () => {
+      const check = (await checksOf(wanting))['admission webhook'];
+      return check !== undefined && /x509/.test(check.detail) ? check : undefined;
+    });
+    assert.match(untrusted.detail, /the API server doesn't trust the bridge: .*x509/);
+    assert.match(untrusted.remedy ?? '', /publish its certificate: its log says .*caFile has to be the authority/);
+    await mistaken.stop();
     const silent = (await checksOf(wanting))['admission webhook'];
     assert.deepEqual([silent?.ok, silent?.failure], [false, 'unreachable']);
     assert.match(silent?.detail ?? '', /the bridge doesn't answer/);
+    assert.match(silent?.remedy ?? '', /^start the bridge/);
     assert.deepEqual(await as('admin').list(resources.vmop, 'default'), []);
   });
 

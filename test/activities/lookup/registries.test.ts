@@ -132,6 +132,15 @@ describe('the check of a registry', () => {
     assert.equal((await logIn(url, { tls: { mode: 'thumbprint', sha256 } })).ok, true);
   });
 
+  test('one that deletes nothing is told before snapshots pile up', async () => {
+    const entry = (url: string): object => ({ registries: { snapshots: { url, allowPlainHttp: true } } });
+    const fixed = await worker(entry((await started({ deletion: false })).url)).checks('snapshots');
+    assert.deepEqual([fixed['log in']?.ok, fixed['deletion']?.ok, fixed['deletion']?.failure], [true, false, 'wrong']);
+    assert.match(fixed['deletion']?.remedy ?? '', /turn deletion on .*storage\.delete\.enabled/);
+    const open = await worker(entry((await started()).url)).checks('snapshots');
+    assert.deepEqual(open['deletion'], { name: 'deletion', ok: true, detail: 'snapshots can be dropped' });
+  });
+
   test('plain http is refused unless it is allowed', async () => {
     const { url } = await started();
     const check = await logIn(url, { allowPlainHttp: false });

@@ -45,6 +45,7 @@ test('doctor: everything well gives 0', async () => {
       schedules          ok      vmop-sweep, sync-sources, vmop-gc       -
       control worker     ok      1 on queue vmflow: control@a            -
       transfer worker    ok      1 on queue vmflow-transfer: transfer@a  -
+      builds             ok      not told                                -
       worker answers     ok      build b1, SDK 1.24.0, Node 24.21.0      -
       clock              ok      0 s between this machine and Temporal   -
       vc1: reachable     ok      12 ms                                   -
@@ -88,6 +89,16 @@ const sick: readonly [string, (gateway: FakeGateway) => void, number, RegExp, Re
     3,
     /schedules .*FAILED {2}vmop-sweep is different, vmop-gc is missing .*vmflow admin setup/,
   ],
+  [
+    'workers of two builds',
+    (g) =>
+      (g.polled = {
+        vmflow: [{ identity: 'control@a', buildId: 'b1' }],
+        'vmflow-transfer': [{ identity: 'transfer@a', buildId: 'b2' }],
+      }),
+    5,
+    /builds .*FAILED {2}control@a is b1, transfer@a is b2 .*one build/,
+  ],
   ['a silent worker', (g) => (g.answers = {}), 6, /worker answers {5}FAILED {2}.*is a worker running/, /endpoints/],
   [
     'an untrusted vCenter',
@@ -126,6 +137,26 @@ test('doctor: a Temporal that is away is one line, not seven', async () => {
   assert.equal(stdout.trimEnd().split('\n').length, 3);
   assert.match(stdout, /Temporal {2}FAILED {2}Temporal isn't reachable .*vmflow config view/);
   assert.match(stdout, /Web UI {4}FAILED/);
+});
+
+test('doctor: a command line of another build than the workers is told', async () => {
+  const gateway = healthy();
+  gateway.polled = {
+    vmflow: [{ identity: 'control@a', buildId: 'b1' }],
+    'vmflow-transfer': [{ identity: 'transfer@a', buildId: 'b1' }],
+  };
+  const same = await runCli(['doctor'], { gateway, env: { VMFLOW_BUILD_ID: 'b1' } });
+  assert.match(same.stdout, /builds +ok +b1 /);
+  const { exit, stdout } = await runCli(['doctor'], { gateway, env: { VMFLOW_BUILD_ID: 'b2' } });
+  assert.equal(exit, 5);
+  assert.match(stdout, /builds +FAILED .*control@a is b1, .*this command line is b2/);
+});
+
+test('doctor: what answers at the address of the Web UI and has no such page is no Web UI', async () => {
+  const runtime = { httpStatus: () => Promise.resolve(404) };
+  const { exit, stdout } = await runCli(['doctor'], { gateway: healthy(), runtime });
+  assert.equal(exit, 7);
+  assert.match(stdout, /Web UI +FAILED .*answers with 404 +name it with --ui or VMFLOW_UI_URL/);
 });
 
 test('doctor: clocks that differ are told', async () => {

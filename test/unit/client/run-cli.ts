@@ -61,6 +61,7 @@ export async function runCli(argv: readonly string[], options: CliOptions = {}):
     ask: () => Promise.resolve(''),
     readText: (path) => Promise.reject(new Error(`ENOENT: ${path}`)),
     writeText: (path) => Promise.reject(new Error(`EACCES: ${path}`)),
+    trace: (_command, run) => run(),
     connect: () => Promise.resolve(options.gateway ?? new FakeGateway()),
     httpStatus: () => Promise.resolve(200),
     openBrowser: () => Promise.resolve(),

@@ -21,7 +21,9 @@ const recorder = `data:text/javascript,${encodeURIComponent(`
 `)}`;
 
 async function packagesOf(...argv: string[]): Promise<readonly string[]> {
-  const { stderr } = await run(process.execPath, ['--import', recorder, cli, ...argv]);
+  const { stderr } = await run(process.execPath, ['--import', recorder, cli, ...argv]).catch(
+    (error: unknown) => error as { stderr: string },
+  );
   return (/LOADED (.*)\n/.exec(stderr)?.[1] ?? '').split(' ').filter((name) => name !== '');
 }
 
@@ -33,4 +35,16 @@ test('--help loads the parser and nothing heavy, which keeps it under 300 ms', a
 
 test('completion loads no SDK: it answers while somebody types', async () => {
   assert.deepEqual(await packagesOf('complete', '--', 'template', ''), ['@bomb.sh/tab', 'commander', 'picocolors']);
+});
+
+test('a command that reaches for Temporal loads nothing of tracing unless a collector is named', async () => {
+  const ofTracing = async (): Promise<readonly string[]> =>
+    (await packagesOf('template', 'list', '--address', '127.0.0.1:1')).filter((name) => /opentelemetry/.test(name));
+  assert.deepEqual(await ofTracing(), []);
+  process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = 'http://127.0.0.1:1';
+  try {
+    assert.ok((await ofTracing()).includes('@opentelemetry/api'));
+  } finally {
+    delete process.env['OTEL_EXPORTER_OTLP_ENDPOINT'];
+  }
 });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { debianPackagesMissing, type DebianHost } from '../../stack/debian.ts';
+import { debianPackagesMissing, unpackDebianPackage, type DebianHost } from '../../stack/debian.ts';
 
 let dir = '';
 before(async () => void (dir = await mkdtemp(join(tmpdir(), 'vmflow-debian-'))));
@@ -81,5 +81,25 @@ describe("Debian's packages", () => {
     const codes = await Promise.all(processes.map(async (child) => (await once(child, 'exit'))[0] as unknown));
     assert.deepEqual(codes, [0, 0]);
     assert.deepEqual(await calls(), ['install']);
+  });
+});
+
+describe('a Debian package that is only unpacked', () => {
+  const unpacked = (): string => join(dir, 'cache', 'part');
+  /** A dpkg-deb that unpacks one binary. */
+  const dpkg = (): Promise<void> => command('dpkg-deb', 'mkdir -p "$3/usr/bin" && echo tool >"$3/usr/bin/tool"');
+
+  test('is fetched and unpacked by anybody, and nothing is installed', async () => {
+    await apt(': >part_1_all.deb');
+    await dpkg();
+    await unpackDebianPackage('part', unpacked(), host({ isRoot: false }));
+    assert.equal(await readFile(join(unpacked(), 'usr/bin/tool'), 'utf8'), 'tool\n');
+    assert.deepEqual(await calls(), ['download']);
+  });
+
+  test('that can not be had leaves nothing behind, and the reason is told', async () => {
+    await apt(`rmdir ${dir}/apt-runs; echo 'E: Unable to locate package part' >&2; exit 100`);
+    await assert.rejects(unpackDebianPackage('part', unpacked(), host({ isRoot: false })), /part .*Unable to locate/s);
+    assert.deepEqual(await readdir(join(dir, 'cache')), []);
   });
 });

@@ -1,0 +1,49 @@
+import {
+  ContinueAsNew,
+  TemporalFailure,
+  isCancellation,
+  metricMeter,
+  workflowInfo,
+  type Next,
+  type WorkflowExecuteInput,
+  type WorkflowInboundCallsInterceptor as Inbound,
+  type WorkflowInterceptors,
+} from '@temporalio/workflow';
+import { kindAndStatus } from './shared/attributes.ts';
+
+const ended = metricMeter.createCounter(
+  'vmflow_operations_ended',
+  '1',
+  'Operations that ended, by what became of them',
+);
+const duration = metricMeter.createHistogram('vmflow_operation_duration', 'int', 'ms', 'From start to end');
+
+/** Counts operations that end. The SDK's own numbers know the type of a workflow, but not what its end means for who asked. */
+class OperationMetrics implements Inbound {
+  execute(input: WorkflowExecuteInput, next: Next<Inbound, 'execute'>): Promise<unknown> {
+    const result = next(input);
+    // Beside the result, not before it: it gets where it goes as early as without us, and histories replay the same.
+    result.then(
+      () => record('Completed'),
+      (error: unknown) => {
+        const end = endOf(error);
+        if (end !== undefined) record(end);
+      },
+    );
+    return result;
+  }
+}
+
+/** Undefined: a run that goes on in another one, or a task that is tried again. */
+function endOf(error: unknown): string | undefined {
+  if (error instanceof ContinueAsNew || !(error instanceof TemporalFailure)) return undefined;
+  return isCancellation(error) ? 'Canceled' : 'Failed';
+}
+
+function record(end: string): void {
+  const { kind, status = end } = kindAndStatus();
+  ended.add(1, { kind, status });
+  duration.record(Date.now() - workflowInfo().startTime.getTime(), { kind });
+}
+
+export const interceptors = (): WorkflowInterceptors => ({ inbound: [new OperationMetrics()] });
