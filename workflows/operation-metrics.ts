@@ -11,13 +11,6 @@ import {
 } from '@temporalio/workflow';
 import { kindAndStatus } from './shared/attributes.ts';
 
-const ended = metricMeter.createCounter(
-  'vmflow_operations_ended',
-  '1',
-  'Operations that ended, by what became of them',
-);
-const duration = metricMeter.createHistogram('vmflow_operation_duration', 'int', 'ms', 'From start to end');
-
 /** Counts operations that end. The SDK's own numbers know the type of a workflow, but not what its end means for who asked. */
 class OperationMetrics implements Inbound {
   execute(input: WorkflowExecuteInput, next: Next<Inbound, 'execute'>): Promise<unknown> {
@@ -42,8 +35,13 @@ function endOf(error: unknown): string | undefined {
 
 function record(end: string): void {
   const { kind, status = end } = kindAndStatus();
-  ended.add(1, { kind, status });
-  duration.record(Date.now() - workflowInfo().startTime.getTime(), { kind });
+  // Made here: modules are evaluated outside of workflows.
+  metricMeter
+    .createCounter('vmflow_operations_ended', '1', 'Operations that ended, by what became of them')
+    .add(1, { kind, status });
+  metricMeter
+    .createHistogram('vmflow_operation_duration', 'int', 'ms', 'From start to end')
+    .record(Date.now() - workflowInfo().startTime.getTime(), { kind });
 }
 
 export const interceptors = (): WorkflowInterceptors => ({ inbound: [new OperationMetrics()] });

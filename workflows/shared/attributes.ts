@@ -4,7 +4,9 @@ import { cutToBytes } from '../domain/text.ts';
 
 type Published = Partial<Record<keyof typeof searchKeys, string | number | boolean | Date | null>>;
 
-const entered = metricMeter.createCounter('vmflow_operation_entered', '1', 'Operations that came into a status');
+/** Made where it is used: modules are evaluated outside of workflows. */
+const entered = (): ReturnType<typeof metricMeter.createCounter> =>
+  metricMeter.createCounter('vmflow_operation_entered', '1', 'Operations that came into a status');
 
 /** Of the workflow that this runs in, as lists show it. One without a kind is called by its type. */
 export function kindAndStatus(): { readonly kind: string; readonly status?: string } {
@@ -30,7 +32,7 @@ export class Publisher {
     upsertSearchAttributes(pairs as Parameters<typeof upsertSearchAttributes>[0]);
     const { kind, status } = kindAndStatus();
     // A run that goes on from another one publishes anew what was known.
-    if (status !== undefined && status !== before.status) entered.add(1, { kind, status });
+    if (status !== undefined && status !== before.status) entered().add(1, { kind, status });
   }
 
   #isNews(name: string, value: unknown): boolean {
