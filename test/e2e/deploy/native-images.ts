@@ -1,6 +1,5 @@
 import { chmod, chown, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { userInfo } from 'node:os';
 import { execFileSync } from 'node:child_process';
 import { findTool } from '../../stack/tool.ts';
 import { tools } from '../../stack/tools.ts';
@@ -80,9 +79,9 @@ export async function nativeImages(dir: string, vmflow: string): Promise<NativeI
     },
     'temporalio/server': { cwd: '/' },
     'temporalio/admin-tools': { cwd: '/' },
-    'temporalio/temporal': { cwd: '/', entrypoint: ['temporal'] },
+    'temporalio/temporal': { cwd: '/', entrypoint: ['node', join(import.meta.dirname, 'dev-server.ts'), 'temporal'] },
     'temporalio/ui': { cwd: join(dir, 'ui'), entrypoint: ['ui-server', '--env', 'docker', 'start'] },
-    vmflow: { cwd: vmflow, env: { NODE_ENV: 'production', HOME: userInfo().homedir } },
+    vmflow: { cwd: vmflow, env: { NODE_ENV: 'production' } },
   };
   return {
     path: [bin, join(postgres, '..'), '/usr/local/bin', '/usr/bin', '/bin'].join(':'),

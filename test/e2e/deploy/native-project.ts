@@ -136,6 +136,7 @@ export class NativeProject {
       cwd: image.cwd,
       env: {
         PATH: this.#images.path,
+        HOME: view.tmp,
         TMPDIR: view.tmp,
         NATIVE_ADDRESS: this.address(name),
         ...view.environment({ ...image.env, ...service.environment }),

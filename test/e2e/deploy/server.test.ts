@@ -59,8 +59,8 @@ describe('the profile server', () => {
     await composed.project.up();
   });
   after(async () => {
-    await Promise.all([templates.stop(), machines.stop(), batches.stop()]);
     await composed.remove();
+    await Promise.all([templates.stop(), machines.stop(), batches.stop()]);
   });
 
   const uiUrl = (): string => `http://${composed.project.address('temporal-ui')}:8233`;
