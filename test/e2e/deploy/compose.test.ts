@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { before, describe, test, type TestContext } from 'node:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { parse } from 'yaml';
 import { parseConfig } from '../../../activities/config.ts';
@@ -19,6 +18,7 @@ import {
   type ComposeService,
   type Profile,
 } from './compose-file.ts';
+import { filesNamedIn, namesRead, secondsOf, uncommented } from '../../activities/deploy/what-is-read.ts';
 import { spanMs } from './native-project.ts';
 
 const profiles: readonly Profile[] = ['server', 'laptop'];
@@ -34,7 +34,7 @@ before(async () => {
 const servicesOf = (profile: Profile): readonly (readonly [name: string, service: ComposeService])[] =>
   Object.entries(parsed.get(profile)!.services);
 
-/** A file of variables like the example but for these; and a compose file that is changed. */
+/** A file of variables like the example but for these. */
 async function changed(t: TestContext, variables: Readonly<Record<string, string>>): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'vmflow-env-'));
   t.after(() => rm(dir, { recursive: true }));
@@ -42,25 +42,6 @@ async function changed(t: TestContext, variables: Readonly<Record<string, string
   const more = Object.entries(variables).map(([name, value]) => `${name}=${value}\n`);
   await writeFile(file, `${await readFile(envExample, 'utf8')}\n${more.join('')}`);
   return file;
-}
-
-const secondsOf = (text: string): number => Number(/^(\d+) seconds$/.exec(text)?.[1]);
-
-/** What the sample has commented out, as if it were filled in. */
-const uncommented = (text: string): string => text.replace(/^# (?=(\w+:$| +\w))/gm, '');
-
-function filesNamedIn(value: unknown): readonly string[] {
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) =>
-    /(File|kubeconfig)$/.test(key) && typeof inner === 'string' ? [inner] : filesNamedIn(inner),
-  );
-}
-
-function namesRead(read: (env: Record<string, string>) => unknown): ReadonlySet<string> {
-  const names = new Set<string>();
-  const note = (_: object, name: string | symbol): undefined => void names.add(String(name));
-  read(new Proxy({}, { get: note }));
-  return names;
 }
 
 describe('the compose file', () => {

@@ -1,5 +1,5 @@
-import { chmod, chown, mkdir, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, chown, mkdir, realpath, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { findTool } from '../../stack/tool.ts';
 import { tools } from '../../stack/tools.ts';
@@ -49,7 +49,7 @@ const dataDir = '/var/lib/postgresql/data';
 export async function nativeImages(dir: string, vmflow: string): Promise<NativeImages> {
   const bin = join(dir, 'bin');
   await mkdir(bin, { recursive: true });
-  const postgres = await findTool(tools.postgres);
+  const postgres = dirname(await realpath(await findTool(tools.postgres)));
   const programs = {
     'temporal-server': await findTool(tools.temporalServer),
     'temporal-sql-tool': await findTool(tools.temporalSqlTool),
@@ -84,7 +84,7 @@ export async function nativeImages(dir: string, vmflow: string): Promise<NativeI
     vmflow: { cwd: vmflow, env: { NODE_ENV: 'production' } },
   };
   return {
-    path: [bin, join(postgres, '..'), '/usr/local/bin', '/usr/bin', '/bin'].join(':'),
+    path: [bin, postgres, '/usr/local/bin', '/usr/bin', '/bin'].join(':'),
     of({ image }) {
       const native = images[image.replace(/:[^:/]+$/, '')];
       if (native === undefined) throw new Error(`Nothing here stands in for the image ${image}.`);
