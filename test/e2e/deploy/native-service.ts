@@ -41,10 +41,6 @@ export class NativeService {
     return this.#starts;
   }
 
-  get isRunning(): boolean {
-    return this.#process?.isRunning() === true;
-  }
-
   output(): string {
     return this.#process?.output() ?? '';
   }

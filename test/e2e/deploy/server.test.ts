@@ -9,7 +9,7 @@ import { BatchRig } from '../../support/batch-rig.ts';
 import type { SourceVm } from '../../support/batch-scenario.ts';
 import { assertClean, assertNeverLost, assertOnlyGood } from '../../support/guarantees.ts';
 import { Rig } from '../../support/rig.ts';
-import { OperationHistory } from '../../support/vm-chaos.ts';
+import { OperationHistory } from '../../support/operation-history.ts';
 import { VmRig, type OperationUnderTest, type VmScenario } from '../../support/vm-rig.ts';
 import { patienceMs, waitFor } from '../../support/wait-for.ts';
 import { delayAnnotations } from '../../sim/vm-layer/switches.ts';
