@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { access, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { access, glob, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { cacheDir } from './cache-dir.ts';
@@ -32,11 +32,12 @@ export async function findTool(tool: Tool | DebianTool, env: NodeJS.ProcessEnv =
 
 /** Where it needs other packages too, that the binary is there says nothing of them. */
 async function findInDebian(tool: DebianTool, env: NodeJS.ProcessEnv): Promise<string> {
-  const present = await findOnPath(tool, env);
+  const look = async (): Promise<string | undefined> => (await findOnPath(tool, env)) ?? (await findElsewhere(tool));
+  const present = await look();
   if (present !== undefined && tool.packages.length === 1) return present;
   if (tool.unpacked !== undefined) return await unpackIntoCache(tool, tool.unpacked, env);
   const reason = await debianPackagesMissing(tool.packages, hostOf(env));
-  const found = reason === undefined ? await findOnPath(tool, env) : undefined;
+  const found = reason === undefined ? await look() : undefined;
   if (found !== undefined) return found;
   throw new Error(
     `${tool.name} is not on this machine: ${reason ?? `its packages brought no ${tool.onPath}`} Or set ${tool.env} to a binary.`,
@@ -68,6 +69,12 @@ async function findOnPath(tool: Pick<Tool, 'onPath'>, env: NodeJS.ProcessEnv): P
     if (dir && dir !== projectBin && (await isExecutable(candidate))) return candidate;
   }
   return undefined;
+}
+
+async function findElsewhere({ elsewhere }: DebianTool): Promise<string | undefined> {
+  const found: string[] = [];
+  if (elsewhere !== undefined) for await (const path of glob(elsewhere)) found.push(path);
+  return found.sort().at(-1);
 }
 
 /** Without Go a binary that any Go version built from these sources will do. Without Java no Java program starts. */
@@ -114,7 +121,11 @@ export async function sourcesKey(tool: Tool, root: string = toolsDir): Promise<s
 }
 
 async function languageVersion(tool: Tool, env: NodeJS.ProcessEnv): Promise<string | undefined> {
-  return tool.isJava === true ? javaVersion(env) : goVersion(env);
+  return tool.isJava === true ? javaVersion(env) : goVersion(withToolchain(tool, env));
+}
+
+function withToolchain({ toolchain }: Tool, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return toolchain === undefined ? env : { ...env, GOTOOLCHAIN: toolchain };
 }
 
 async function goVersion(env: NodeJS.ProcessEnv): Promise<string | undefined> {
@@ -134,7 +145,7 @@ async function goBuild(tool: Tool, target: string, env: NodeJS.ProcessEnv): Prom
   try {
     await run('go', goArguments(tool, partial), {
       cwd: join(toolsDir, tool.module),
-      env: { ...env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' },
+      env: { ...withToolchain(tool, env), CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' },
       maxBuffer: 64 * 1024 * 1024,
     });
     await rename(partial, target);

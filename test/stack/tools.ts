@@ -12,6 +12,8 @@ export interface Tool {
   /** A Java program: its module has a pom.xml that says which jars to fetch, and a start.sh. */
   readonly isJava?: boolean;
   readonly ldflags?: string;
+  /** Go version to build it with where the module asks for a newer one than people have; Go fetches it by itself. */
+  readonly toolchain?: string;
   /** How long a first build usually takes on two cores, for the message. */
   readonly buildTakes: string;
 }
@@ -22,6 +24,8 @@ export interface DebianTool {
   /** Environment variable that names a binary to use instead. */
   readonly env: string;
   readonly onPath: string;
+  /** Where else it may be: a pattern of paths, the last one in order counts. */
+  readonly elsewhere?: string;
   /** The package that has it, and those that it needs and doesn't name itself. */
   readonly packages: readonly string[];
   /** Where the binary is in its package, which is then unpacked into the cache: installed it would start a service. */
@@ -96,6 +100,41 @@ export const tools = {
     ldflags: '-s -w',
     buildTakes: 'half a minute',
   },
+  compose: {
+    name: 'compose',
+    env: 'VMFLOW_COMPOSE_BIN',
+    module: 'compose',
+    package: '.',
+    ldflags: '-s -w',
+    buildTakes: 'about 10 seconds',
+  },
+  temporalServer: {
+    name: 'temporal-server',
+    env: 'VMFLOW_TEMPORAL_SERVER_BIN',
+    module: 'temporal-server',
+    package: 'go.temporal.io/server/cmd/server',
+    ldflags: '-s -w',
+    toolchain: 'go1.27.3',
+    buildTakes: 'about 4 minutes',
+  },
+  temporalSqlTool: {
+    name: 'temporal-sql-tool',
+    env: 'VMFLOW_TEMPORAL_SQL_TOOL_BIN',
+    module: 'temporal-server',
+    package: 'go.temporal.io/server/cmd/tools/sql',
+    ldflags: '-s -w',
+    toolchain: 'go1.27.3',
+    buildTakes: 'half a minute where temporal-server was built, else about 3 minutes',
+  },
+  temporalUi: {
+    name: 'ui-server',
+    env: 'VMFLOW_TEMPORAL_UI_BIN',
+    module: 'temporal-ui',
+    package: 'github.com/temporalio/ui-server/v2/cmd/server',
+    ldflags: '-s -w',
+    toolchain: 'go1.27.3',
+    buildTakes: 'about 1 minute',
+  },
   temporalTestServer: {
     name: 'temporal-test-server',
     env: 'VMFLOW_TEMPORAL_TEST_SERVER_BIN',
@@ -134,6 +173,15 @@ export const tools = {
     env: 'VMFLOW_QEMU_SYSTEM_BIN',
     onPath: 'qemu-system-x86_64',
     packages: ['qemu-system-x86'],
+  },
+  postgres: {
+    name: 'postgres',
+    env: 'VMFLOW_POSTGRES_BIN',
+    onPath: 'postgres',
+    elsewhere: '/usr/lib/postgresql/*/bin/postgres',
+    packages: ['postgresql'],
+    // It refuses to run as root, and only root may become somebody else; the user comes with the package.
+    needsRoot: true,
   },
   lxd: {
     name: 'lxd',

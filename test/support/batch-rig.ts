@@ -36,6 +36,8 @@ export interface BatchRigOptions {
   readonly secondTarget?: boolean;
   readonly incus?: IncusSimOptions;
   readonly noWorkers?: boolean;
+  /** The queue of workers that are not the rig's. */
+  readonly taskQueue?: string;
 }
 
 /** Everything a file of batch scenarios needs: a vCenter behind a fault proxy, an Incus server, workers as processes, a client. */
@@ -68,7 +70,7 @@ export class BatchRig {
     this.dir = parts.dir;
     this.#options = options;
     this.id = `${process.pid}${Math.random().toString(36).slice(2, 6)}`;
-    this.taskQueue = `test-${this.id}`;
+    this.taskQueue = options.taskQueue ?? `test-${this.id}`;
   }
 
   static async start(options: BatchRigOptions = {}): Promise<BatchRig> {

@@ -52,6 +52,8 @@ export interface RigOptions {
   readonly apiTimeoutMs?: number;
   /** Workers are started by the test. */
   readonly noWorkers?: boolean;
+  /** The queue of workers that are not the rig's. */
+  readonly taskQueue?: string;
 }
 
 /** Everything one file of scenarios needs: a vCenter behind a fault proxy, workers as processes, a client. */
@@ -79,7 +81,7 @@ export class Rig {
     this.#workerAddress = parts.workerAddress;
     this.#options = options;
     this.#id = `${process.pid}-${Math.random().toString(36).slice(2, 8)}`;
-    this.taskQueue = `test-${this.#id}`;
+    this.taskQueue = options.taskQueue ?? `test-${this.#id}`;
   }
 
   static async start(options: RigOptions = {}): Promise<Rig> {

@@ -41,6 +41,8 @@ export interface VmRigOptions {
   readonly dynamicConfig?: readonly string[];
   /** Workers are started by the test. */
   readonly noWorkers?: boolean;
+  /** The queue of workers that are not the rig's. */
+  readonly taskQueue?: string;
   readonly env?: NodeJS.ProcessEnv;
   readonly requestTimeoutMs?: number;
 }
@@ -71,7 +73,7 @@ export class VmRig {
     this.layer = parts.layer;
     this.dir = parts.dir;
     this.#options = options;
-    this.taskQueue = `test-${process.pid}-${Math.random().toString(36).slice(2, 8)}`;
+    this.taskQueue = options.taskQueue ?? `test-${process.pid}-${Math.random().toString(36).slice(2, 8)}`;
     this.operator = createCluster({ kubeconfig: parts.kubernetes.kubeconfig('operator') });
     this.admin = createCluster({ kubeconfig: parts.kubernetes.kubeconfig('admin') });
   }

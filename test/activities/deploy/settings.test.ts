@@ -19,6 +19,7 @@ import {
   type Selector,
   type Volume,
 } from './kustomized.ts';
+import { filesNamedIn, namesRead, secondsOf, uncommented } from './what-is-read.ts';
 
 const kinds: readonly ProcessKind[] = ['bridge', 'control', 'transfer'];
 const built = new Map<string, readonly Manifest[]>();
@@ -52,14 +53,6 @@ function environmentOf({ manifests, container }: Deployed): Readonly<Record<stri
   return { ...Object.assign({}, ...maps), ...own } as Record<string, string>;
 }
 
-/** The names that the code asks for, whatever they hold. */
-function namesRead(read: (env: Record<string, string>) => unknown): ReadonlySet<string> {
-  const names = new Set<string>();
-  const note = (_: object, name: string | symbol): undefined => void names.add(String(name));
-  read(new Proxy({}, { get: note }));
-  return names;
-}
-
 /** The volume that a path lies in, and the rest of the path. */
 function volumeAt({ pod, container }: Deployed, path: string): { readonly volume: Volume; readonly rest: string } {
   const mount = container.volumeMounts.find(({ mountPath }) => path === mountPath || path.startsWith(`${mountPath}/`));
@@ -76,18 +69,6 @@ function configurationOf(it: Deployed): string {
 
 const portNamed = ({ container }: Deployed, name: string): number | undefined =>
   container.ports.find((port) => port.name === name)?.containerPort;
-
-const secondsOf = (text: string): number => Number(/^(\d+) seconds$/.exec(text)?.[1]);
-
-/** What the sample has commented out, as if it were filled in. */
-const uncommented = (text: string): string => text.replace(/^# (?=(\w+:$| +\w))/gm, '');
-
-function filesNamedIn(value: unknown): readonly string[] {
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) =>
-    key.endsWith('File') && typeof inner === 'string' ? [inner] : filesNamedIn(inner),
-  );
-}
 
 function matches(selector: Selector, labels: Readonly<Record<string, string>>): boolean {
   return (

@@ -6,7 +6,8 @@ import { vmopKeys } from '../../../workflows/contracts/vmop.ts';
 import { delayAnnotations } from '../../sim/vm-layer/switches.ts';
 import type { AuditEvent } from '../../stack/kubernetes-audit.ts';
 import { randomFrom } from '../../support/random.ts';
-import { makeAMess, OperationHistory } from '../../support/vm-chaos.ts';
+import { OperationHistory } from '../../support/operation-history.ts';
+import { makeAMess } from '../../support/vm-chaos.ts';
 import { completedOf, VmRig, type OperationUnderTest, type VmScenario } from '../../support/vm-rig.ts';
 import { waitFor } from '../../support/wait-for.ts';
 

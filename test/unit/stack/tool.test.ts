@@ -102,6 +102,13 @@ describe('finding a tool', () => {
     assert.equal(await findTool(tools.qemuImg, { PATH: join(dir, 'debian') }), onPath);
   });
 
+  test('a program of a Debian package that lies elsewhere than on the PATH is found there, the newest of several', async () => {
+    await executable('lib', '14', 'qemu-img');
+    const newest = await executable('lib', '15', 'qemu-img');
+    const tool = { ...tools.qemuImg, elsewhere: join(dir, 'lib/*/qemu-img') };
+    assert.equal(await findTool(tool, { PATH: join(dir, 'empty') }), newest);
+  });
+
   test('a program of a Debian package that can not be had: the error says why and what to set', async () => {
     const env = { PATH: join(dir, 'empty'), XDG_CACHE_HOME: join(dir, 'empty') };
     await assert.rejects(findTool(tools.qemuImg, env), /qemu-utils.* no Debian system.*VMFLOW_QEMU_IMG_BIN/);
