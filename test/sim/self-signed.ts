@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+import { createHash, createPrivateKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 
 export interface SelfSigned {
   readonly keyPem: string;
@@ -10,26 +10,42 @@ export interface SelfSigned {
 
 /** A self-signed certificate for 127.0.0.1 and localhost that also serves as its own CA. Valid from an hour ago for two days. */
 export function selfSigned(commonName = '127.0.0.1'): SelfSigned {
+  return certificate(commonName);
+}
+
+/** One for the same names that is no CA, signed by `ca`, which is what strict clients (rustls) ask for. */
+export function issued(commonName: string, ca: SelfSigned & { readonly commonName: string }): SelfSigned {
+  return certificate(commonName, ca);
+}
+
+function certificate(commonName: string, ca?: SelfSigned & { readonly commonName: string }): SelfSigned {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const algorithm = sequence(oid('2a8648ce3d040302')); // ecdsa-with-SHA256
-  const name = sequence(set(sequence(oid('550403'), tlv(0x0c, Buffer.from(commonName)))));
   const toBeSigned = sequence(
     tlv(0xa0, integer(Buffer.from([2]))), // version 3
     integer(Buffer.concat([Buffer.from([1]), randomBytes(15)])),
     algorithm,
-    name,
+    named(ca?.commonName ?? commonName),
     sequence(utcTime(Date.now() - hourMs), utcTime(Date.now() + 48 * hourMs)),
-    name,
+    named(commonName),
     publicKey.export({ type: 'spki', format: 'der' }),
-    tlv(0xa3, sequence(isCa, subjectAltName)),
+    tlv(0xa3, ca === undefined ? sequence(isCa, subjectAltName) : sequence(subjectAltName)),
   );
-  const der = sequence(toBeSigned, algorithm, bitString(sign('sha256', toBeSigned, privateKey)));
+  const der = sequence(
+    toBeSigned,
+    algorithm,
+    bitString(sign('sha256', toBeSigned, ca === undefined ? privateKey : createPrivateKey(ca.keyPem))),
+  );
   return {
     keyPem: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
     certPem: `-----BEGIN CERTIFICATE-----\n${der.toString('base64').replace(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE-----\n`,
     sha256: thumbprint('sha256', der),
     sha1: thumbprint('sha1', der),
   };
+}
+
+function named(commonName: string): Buffer {
+  return sequence(set(sequence(oid('550403'), tlv(0x0c, Buffer.from(commonName)))));
 }
 
 const hourMs = 3_600_000;
