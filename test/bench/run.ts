@@ -2,21 +2,27 @@ import { parseArgs } from 'node:util';
 import { swapGap } from './b7-gap.ts';
 import { latency } from './b2-latency.ts';
 import { diskCopy } from './b10-copy.ts';
+import { throughput } from './b1-throughput.ts';
 import { batchAdmission } from './b4-batch.ts';
 import { cacheAndReplay } from './b5-cache.ts';
+import { inventory } from './b9-inventory.ts';
 import { waitingForCluster } from './b8-waiting.ts';
+import { recovery } from './b6-recovery.ts';
 import { upload } from './b7-upload.ts';
 import { environment, type Outcome } from './measure.ts';
 
 /** `npm run bench -- <name>|all [--full]`: each benchmark with its peer in the same run. */
 const benchmarks: Readonly<Record<string, (options: { full: boolean }) => Promise<Outcome>>> = {
+  b1: throughput,
   b2: latency,
   b10: diskCopy,
   b4: batchAdmission,
   b5: cacheAndReplay,
+  b6: recovery,
   'b7-upload': upload,
   'b7-gap': swapGap,
   b8: waitingForCluster,
+  b9: inventory,
 };
 
 const { values, positionals } = parseArgs({

@@ -8,7 +8,8 @@ import type { AuditEvent } from '../../stack/kubernetes-audit.ts';
 import { randomFrom } from '../../support/random.ts';
 import { OperationHistory } from '../../support/operation-history.ts';
 import { makeAMess } from '../../support/vm-chaos.ts';
-import { completedOf, VmRig, type OperationUnderTest, type VmScenario } from '../../support/vm-rig.ts';
+import { completedOf, VmRig, type VmScenario } from '../../support/vm-rig.ts';
+import { signalsOf } from '../../support/vm-signals.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const given = process.env['VMFLOW_TEST_SEED'];
@@ -100,41 +101,6 @@ async function allEnd(scenario: VmScenario): Promise<void> {
   ).catch(async (err: unknown) => {
     const open = (await scenario.operations()).filter(({ isTerminal }) => !isTerminal);
     throw new Error(`still open: ${JSON.stringify(open.map(({ object }) => object))}`, { cause: err });
-  });
-}
-
-/** What is wrong with the signals of an operation: more than one, or one after its end. */
-function signalsOf({ uid }: OperationUnderTest, writes: readonly AuditEvent[]): string[] {
-  const requests = writes.filter(
-    ({ resource, request }) => resource === resources.machine.plural && carries(request, vmopKeys.receipt, uid),
-  );
-  const migrations = writes.filter(
-    ({ verb, resource, request }) =>
-      verb === 'create' && resource === resources.migration.plural && JSON.stringify(request).includes(uid),
-  );
-  const marked = writes.find(
-    ({ resource, subresource, request, uid: of }) =>
-      of === uid &&
-      resource === resources.vmop.plural &&
-      subresource === 'status' &&
-      /"Superseded"/.test(JSON.stringify(request)),
-  );
-  const late = [...requests, ...migrations].filter(({ at }) => marked !== undefined && at > marked.at);
-  return [
-    ...(requests.length > 1 ? [`${requests.length} requests`] : []),
-    ...(migrations.length > 1 ? [`${migrations.length} migrations`] : []),
-    ...(late.length > 0 ? ['a signal after it was superseded'] : []),
-  ];
-}
-
-/** A patch that sets the receipt anew together with a request: `add /metadata/annotations` with both. */
-function carries(request: unknown, key: string, value: string): boolean {
-  if (!Array.isArray(request)) return false;
-  return request.some((operation: { path?: string; value?: unknown }) => {
-    if (operation.path !== '/metadata/annotations' || typeof operation.value !== 'object') return false;
-    const annotations = operation.value as Record<string, string>;
-    const asks = annotations[vmopKeys.startRequested] ?? annotations[vmopKeys.restartRequested];
-    return annotations[key] === value && asks !== undefined;
   });
 }
 
