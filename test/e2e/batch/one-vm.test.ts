@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { historySize } from '../../support/history-size.ts';
 import { BatchRig } from '../../support/batch-rig.ts';
 
 describe('a batch without windows', () => {
@@ -31,5 +32,8 @@ describe('a batch without windows', () => {
       'Finished',
     ]);
     await batch.becomes('Finished');
+    const { events, largestPayload } = await historySize(await vm.handle());
+    assert.ok(events <= 200, `a plain migration is short: ${events} events`);
+    assert.ok(largestPayload <= 16_384, `and says little: ${largestPayload} bytes at once`);
   });
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { assertGap } from '../../support/guarantees.ts';
+import { historySize } from '../../support/history-size.ts';
 import { Rig } from '../../support/rig.ts';
 
 let rig: Rig;
@@ -14,7 +15,8 @@ test('template/1 happy path: the new version is swapped in and nothing else is l
   const old = await scenario.template(scenario.names.prod, '416.94.1');
   const tag = await rig.vcsim.control.ensureTag('os', 'rhcos');
   const poller = await scenario.poller();
-  const result = await scenario.swap({ ova: await scenario.ova(), options: { tags: ['os/rhcos'] } });
+  const swap = await scenario.start({ ova: await scenario.ova(), options: { tags: ['os/rhcos'] } });
+  const result = await swap.result();
   await poller.stop();
 
   assert.equal(result.outcome, 'swapped');
@@ -28,4 +30,7 @@ test('template/1 happy path: the new version is swapped in and nothing else is l
   assert.deepEqual(await rig.vcsim.control.attachedTags(left.ref), [tag]);
   assertGap(t, poller);
   assert.deepEqual(poller.owners(), [old, left.ref]);
+  const { events, largestPayload } = await historySize(swap.handle);
+  assert.ok(events <= 100, `a plain swap is short: ${events} events`);
+  assert.ok(largestPayload <= 16_384, `and says little: ${largestPayload} bytes at once`);
 });
