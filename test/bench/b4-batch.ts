@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import type { Client } from '@temporalio/client';
 import { createBatchSpecs } from '../../activities/batch/batch-specs.ts';
 import { settingsOf } from '../../activities/batch/entry-settings.ts';
@@ -7,9 +6,9 @@ import { firstEntry } from '../../activities/batch/first-entry.ts';
 import type { BatchView, MigrationInput, MigrationView, PhaseCounts } from '../../workflows/contracts/batch.ts';
 import { batchId, migrationId, shardId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
-import { startProcess } from '../stack/processes.ts';
 import { connectTemporal, type TemporalUnderTest } from '../support/shared-temporal.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { startBatchWorker } from './b4-start.ts';
 import { apply, instanceOf, name, network, noOpWorld, spec } from './b4-world.ts';
 import { round, type Outcome } from './measure.ts';
 
@@ -82,23 +81,6 @@ async function onOwnServer<T>(work: (temporal: TemporalUnderTest) => Promise<T>)
   }
 }
 
-async function worker(temporal: TemporalUnderTest, taskQueue: string, vms: number): ReturnType<typeof startProcess> {
-  return await startProcess({
-    name: 'The worker of the benchmark',
-    command: process.execPath,
-    args: [fileURLToPath(new URL('./b4-worker.ts', import.meta.url))],
-    env: {
-      ...process.env,
-      TEMPORAL_ADDRESS: temporal.address,
-      TEMPORAL_NAMESPACE: temporal.namespace,
-      VMFLOW_TASK_QUEUE: taskQueue,
-      BENCH_VMS: String(vms),
-    },
-    ready: (line) => line === 'worker started',
-    readyWithinMs: 60_000,
-  });
-}
-
 interface Through {
   readonly seconds: number;
   readonly startSeconds: number;
@@ -114,7 +96,7 @@ interface Through {
 
 async function throughBatch(temporal: TemporalUnderTest, vms: number): Promise<Through> {
   const taskQueue = 'bench-batch';
-  const process = await worker(temporal, taskQueue, vms);
+  const process = await startBatchWorker(temporal, taskQueue, vms);
   try {
     const { client } = temporal;
     await apply(client, taskQueue);
@@ -136,7 +118,7 @@ async function throughBatch(temporal: TemporalUnderTest, vms: number): Promise<T
         if (rssAtFifth === 0 && (counts['finished'] ?? 0) >= vms / 5) rssAtFifth = rss;
         return batchStatus === 'Finished';
       },
-      { timeoutMs: 3_600_000, intervalMs: 1_000 },
+      { timeoutMs: 2 * 3_600_000, intervalMs: 1_000 },
     );
     const seconds = (performance.now() - from) / 1_000;
     const shards = Math.ceil(vms / 500);
@@ -163,7 +145,7 @@ async function throughBatch(temporal: TemporalUnderTest, vms: number): Promise<T
 /** The same workflows, started by a client, each with leave to be committed from the start. */
 async function flatLoop(temporal: TemporalUnderTest, vms: number): Promise<{ vms: number; seconds: number }> {
   const taskQueue = 'bench-flat';
-  const process = await worker(temporal, taskQueue, vms);
+  const process = await startBatchWorker(temporal, taskQueue, vms);
   try {
     const { client } = temporal;
     await apply(client, taskQueue);

@@ -20,6 +20,7 @@ const control = await Worker.create({
   taskQueue,
   workflowBundle: { codePath: await workflowBundlePath() },
   activities: createBatchActivities(world),
+  maxCachedWorkflows: Number(process.env['BENCH_VMS']) + 500,
 });
 const transfer = await Worker.create({
   connection,

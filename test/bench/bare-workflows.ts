@@ -1,9 +1,15 @@
-import { condition, proxyActivities } from '@temporalio/workflow';
+import { condition, defineUpdate, proxyActivities, setHandler } from '@temporalio/workflow';
 
 const { answer } = proxyActivities<{ answer(question: object): Promise<object> }>({ startToCloseTimeout: '60s' });
 
 /** The smallest workflow that waits: what the SDK needs to keep one. */
 export async function parked(): Promise<void> {
+  await condition(() => false);
+}
+
+/** Waits, and answers updates. */
+export async function answering(): Promise<void> {
+  setHandler(defineUpdate<string, [object]>('poke'), () => 'poked');
   await condition(() => false);
 }
 

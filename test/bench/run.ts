@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { swapGap } from './b7-gap.ts';
 import { latency } from './b2-latency.ts';
+import { operatorRoundTrip } from './b3-operator.ts';
 import { diskCopy } from './b10-copy.ts';
 import { throughput } from './b1-throughput.ts';
 import { batchAdmission } from './b4-batch.ts';
@@ -15,6 +16,7 @@ import { environment, type Outcome } from './measure.ts';
 const benchmarks: Readonly<Record<string, (options: { full: boolean }) => Promise<Outcome>>> = {
   b1: throughput,
   b2: latency,
+  b3: operatorRoundTrip,
   b10: diskCopy,
   b4: batchAdmission,
   b5: cacheAndReplay,
