@@ -26,5 +26,5 @@ test('an activity in flight is shown without a heartbeat that is encrypted with 
   const details = { payloads: await codec.encode([defaultPayloadConverter.toPayload({ bytes: 7 })]) };
   const { pending } = describedExecution(description, [{ attempt: 2, heartbeatDetails: details }]);
   assert.equal(pending[0]?.attempt, 2);
-  assert.equal(pending[0]?.heartbeat, undefined);
+  assert.equal(pending[0].heartbeat, undefined);
 });
