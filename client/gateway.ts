@@ -147,6 +147,8 @@ export interface Poller {
   readonly identity: string;
   readonly lastSeen?: string;
   readonly buildId?: string;
+  /** The server gives it only what its build is for. */
+  readonly isVersioned?: boolean;
 }
 
 /** A workflow that the server starts by itself. */

@@ -23,6 +23,8 @@ const valueTypes: Readonly<Record<string, number>> = {
 };
 /** Numbers of the protocol's enum `TaskQueueType`. */
 const queueTypes: Readonly<Record<'workflow' | 'activity', number>> = { workflow: 1, activity: 2 };
+/** Number of the protocol's enum `WorkerVersioningMode`. */
+const versioned = 2;
 
 /** The part of the gateway that sets a namespace up and looks after it. */
 export abstract class TemporalAdmin {
@@ -52,6 +54,7 @@ export abstract class TemporalAdmin {
         identity: poller.identity ?? '',
         ...(lastSeen === undefined ? {} : { lastSeen }),
         ...(buildId ? { buildId } : {}),
+        ...(Number(poller.deploymentOptions?.workerVersioningMode) === versioned ? { isVersioned: true } : {}),
       };
     });
   }

@@ -4,6 +4,7 @@ import type {
   WorkflowExecutionInfo,
   WorkflowExecutionStatusName,
 } from '@temporalio/client';
+import { isEncrypted } from '../activities/codec/payload-codec-adapter.ts';
 import type { ExecutionState, ExecutionView, PendingActivity } from './gateway.ts';
 
 const states: Partial<Record<WorkflowExecutionStatusName, ExecutionState>> = {
@@ -64,7 +65,10 @@ function pendingActivity(raw: RawPending): PendingActivity {
     attempt: raw.attempt ?? 1,
     maxAttempts: raw.maximumAttempts ?? 0,
     state: pendingStates[raw.state ?? 0] ?? 'unknown',
-    ...(heartbeat == null ? {} : { heartbeat: defaultPayloadConverter.fromPayload(heartbeat) }),
+    // Without its key the rest is shown all the same.
+    ...(heartbeat == null || isEncrypted(heartbeat)
+      ? {}
+      : { heartbeat: defaultPayloadConverter.fromPayload(heartbeat) }),
     ...(heartbeatAt === undefined ? {} : { heartbeatAt }),
     ...(nextAttemptAt === undefined ? {} : { nextAttemptAt }),
     ...(lastFailure == null ? {} : { lastFailure }),

@@ -14,14 +14,16 @@ const { connectionOptions, namespace: configured } = loadClientConnectConfig();
 const namespace = values.namespace ?? configured ?? 'vmflow';
 const codec = await codecOf(process.env);
 const connection = await Connection.connect(connectionOptions);
-const client = new Client({ connection, namespace });
+// Lists have memos, which are payloads too.
+const coded = codec === undefined ? {} : { dataConverter: { payloadCodecs: [codec], failureConverterPath } };
+const client = new Client({ connection, namespace, ...coded });
 const histories = client.workflow.list({ query: values.query }).intoHistories({ concurrency: 5 });
 let failed = 0;
 let replayed = 0;
 for await (const { workflowId, error } of Worker.runReplayHistories(
   {
     workflowBundle: { codePath: await workflowBundlePath(codec === undefined ? 'plain' : 'encoded') },
-    ...(codec === undefined ? {} : { dataConverter: { payloadCodecs: [codec], failureConverterPath } }),
+    ...coded,
   },
   histories,
 )) {

@@ -94,6 +94,17 @@ describe('with a payload codec', () => {
     return ['template', 'update', template.prodName, '--ova', ova.path, ...flags];
   }
 
+  /** What `npm run replay` says of a workflow. */
+  async function replayed(id: string): Promise<string> {
+    const { address, namespace } = rig.temporal;
+    const temporal = { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace };
+    const script = fileURLToPath(new URL('../../replay/live.ts', import.meta.url));
+    const { stdout } = await run(process.execPath, [script, '--query', `WorkflowId = '${id}'`], {
+      env: { ...process.env, ...temporal, ...withKeys() },
+    });
+    return stdout;
+  }
+
   /** Everything that Temporal has of a workflow, as the text that it holds. */
   async function whatTemporalHas(id: string): Promise<string> {
     const handle = rig.client.workflow.getHandle(id);
@@ -113,6 +124,7 @@ describe('with a payload codec', () => {
     const found = JSON.parse(await well('template', 'get', id, '-o', 'json')) as { phase: string };
     assert.equal(found.phase, 'Completed');
     assert.match(await well('history', 'export'), new RegExp(planted));
+    assert.match(await replayed(id), /^1 of 1 histories .* replay on this build$/m);
     const { stdout } = await run(await findTool(tools.temporal), [
       ...['workflow', 'show', '--workflow-id', id, '--output', 'json', '--codec-endpoint', codecUrl],
       ...['--address', rig.temporal.address, '--namespace', rig.temporal.namespace],

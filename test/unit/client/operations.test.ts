@@ -152,6 +152,21 @@ test('doctor: a command line of another build than the workers is told', async (
   assert.match(stdout, /builds +FAILED .*control@a is b1, .*this command line is b2/);
 });
 
+test('doctor: builds side by side are as they should be where workers are versioned', async () => {
+  const gateway = healthy();
+  gateway.polled = {
+    vmflow: ['b1', 'b2'].map((buildId) => ({ identity: `control@${buildId}`, buildId, isVersioned: true })),
+    'vmflow-transfer': [{ identity: 'transfer@b2', buildId: 'b2', isVersioned: true }],
+  };
+  const known = await runCli(['doctor'], { gateway, env: { VMFLOW_BUILD_ID: 'b2' } });
+  assert.match(known.stdout, /builds +ok +b1, b2: the workers are versioned/);
+  const other = await runCli(['doctor'], { gateway, env: { VMFLOW_BUILD_ID: 'b3' } });
+  assert.match(other.stdout, /builds +FAILED .*this command line is b3/);
+  gateway.polled = { ...gateway.polled, 'vmflow-transfer': [{ identity: 'transfer@b2', buildId: 'b2' }] };
+  const mixed = await runCli(['doctor'], { gateway });
+  assert.match(mixed.stdout, /builds +FAILED/);
+});
+
 test('doctor: what answers at the address of the Web UI and has no such page is no Web UI', async () => {
   const runtime = { httpStatus: () => Promise.resolve(404) };
   const { exit, stdout } = await runCli(['doctor'], { gateway: healthy(), runtime });

@@ -111,6 +111,24 @@ describe('the codec', () => {
     assert.ok(isEncrypted(upserted.memo.fields.b));
     assert.equal(failed.failure.message, 'disk is full');
   });
+
+  test('decoding leaves the message as it was, and takes over what has nothing to decode', async () => {
+    const encrypted = await one(codec.encode([payloadOf('one')]));
+    const message = { events: [{ payloads: [payloadOf('plain')] }, { payloads: [encrypted] }] };
+    const { events } = await decoded(message, codec);
+    assert.equal(events[0], message.events[0]);
+    assert.equal(valueOf(events[1]!.payloads[0]!), 'one');
+    assert.ok(isEncrypted(message.events[1]!.payloads[0]!));
+    assert.equal(await decoded(message.events[0], codec), message.events[0]);
+  });
+
+  test('a long history is decoded without holding up the process', async () => {
+    const payloads = await codec.encode(Array.from({ length: 1_000 }, (_, index) => payloadOf(index)));
+    let hadItsTurn = false;
+    setImmediate(() => (hadItsTurn = true));
+    assert.deepEqual((await decoded({ payloads }, codec)).payloads.map(valueOf).slice(-2), [998, 999]);
+    assert.ok(hadItsTurn);
+  });
 });
 
 describe('a file of keys', () => {
