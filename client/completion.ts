@@ -41,7 +41,7 @@ function describeTree(program: ParserCommand): RootCommand {
     const node = path.length === 0 ? root : root.command(path.join(' '), command.description());
     const options = command === program ? command.options : [...command.options, ...program.options];
     for (const option of options) {
-      const long = option.long?.replace(/^--(?:no-)?/, '');
+      const long = option.long?.slice(2);
       if (long === undefined) continue;
       const short = option.short?.slice(1);
       if (option.required) node.option(long, option.description, () => undefined, short);
