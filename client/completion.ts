@@ -18,18 +18,30 @@ export const printScript: Action<object> = (session, [shell = '']) => {
 export function completeWords(program: ParserCommand): Action<object> {
   return (session, words) => {
     const root = describeTree(program);
-    session.runtime.stdout.write(printed(() => root.parse([...words])));
+    session.runtime.stdout.write(printed(() => root.parse(withoutAliases(program, words))));
     return Promise.resolve(exitCodes.ok.code);
   };
 }
 
-/** The parser's tree in the completion library's terms. */
+/** Plurals mean their nouns; they are understood and not offered. The last word is still being typed. */
+function withoutAliases(program: ParserCommand, words: readonly string[]): string[] {
+  let at = program;
+  return words.map((word, i) => {
+    const found = at.commands.find((one) => one.aliases().includes(word) || one.name() === word);
+    if (found === undefined || i === words.length - 1) return word;
+    at = found;
+    return found.name();
+  });
+}
+
+/** The parser's tree in the completion library's terms. Flags of the program may stand after every command. */
 function describeTree(program: ParserCommand): RootCommand {
   const root = new RootCommand();
   const visit = (command: ParserCommand, path: readonly string[]): void => {
     const node = path.length === 0 ? root : root.command(path.join(' '), command.description());
-    for (const option of command.options) {
-      const long = option.long?.replace(/^--(?:no-)?/, '');
+    const options = command === program ? command.options : [...command.options, ...program.options];
+    for (const option of options) {
+      const long = option.long?.slice(2);
       if (long === undefined) continue;
       const short = option.short?.slice(1);
       if (option.required) node.option(long, option.description, () => undefined, short);

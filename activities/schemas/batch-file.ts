@@ -55,7 +55,8 @@ const windowOfFile = writtenWindow.transform(({ name, start, end, lockout, confi
   capacity: config.capacity,
 }));
 
-const batchFileSchema = batchShape({
+/** What may stand in a batch file, with what stands for what is left out. Its output is a complete batch. */
+export const batchFileSchema = batchShape({
   duration: durationText,
   window: windowOfFile,
   or: (schema, value) => schema.default(value as never),

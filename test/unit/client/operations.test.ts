@@ -340,6 +340,9 @@ test('completion knows nouns, verbs and flags, and says which shells it knows', 
   assert.ok((await words('te')).includes('template'));
   assert.deepEqual((await words('template', 're')).slice(0, 2).sort(), ['resolve', 'retry']);
   assert.ok((await words('template', 'update', '--dry')).includes('--dry-run'));
+  assert.ok((await words('template', 'list', '--out')).includes('--output'), 'flags that every command takes');
+  assert.ok((await words('-o', 'json', 'templates', 'upd')).includes('update'), 'below the plural of a noun');
+  assert.ok(!(await words('templ')).includes('templates'));
   assert.equal(errorOf(await runCli(['completion', 'tcsh', '-o', 'json'])).hint, 'shells: bash, zsh, fish');
 });
 
