@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { startup } from './b1-startup.ts';
 import { swapGap } from './b7-gap.ts';
 import { latency } from './b2-latency.ts';
 import { diskCopy } from './b10-copy.ts';
@@ -10,6 +11,7 @@ import { environment, type Outcome } from './measure.ts';
 
 /** `npm run bench -- <name>|all [--full]`: each benchmark with its peer in the same run. */
 const benchmarks: Readonly<Record<string, (options: { full: boolean }) => Promise<Outcome>>> = {
+  b1: startup,
   b2: latency,
   b10: diskCopy,
   b4: batchAdmission,
