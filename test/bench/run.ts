@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { startup } from './cli-startup.ts';
 import { swapGap } from './b7-gap.ts';
 import { latency } from './b2-latency.ts';
 import { operatorRoundTrip } from './b3-operator.ts';
@@ -17,7 +18,6 @@ const benchmarks: Readonly<Record<string, (options: { full: boolean }) => Promis
   b1: throughput,
   b2: latency,
   b3: operatorRoundTrip,
-  b10: diskCopy,
   b4: batchAdmission,
   b5: cacheAndReplay,
   b6: recovery,
@@ -25,6 +25,8 @@ const benchmarks: Readonly<Record<string, (options: { full: boolean }) => Promis
   'b7-gap': swapGap,
   b8: waitingForCluster,
   b9: inventory,
+  b10: diskCopy,
+  cli: startup,
 };
 
 const { values, positionals } = parseArgs({

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { complaint, idleProgram } from './command-tree.ts';
-import { codeBlocks, inlineCode, pages, root, type Page } from './markdown.ts';
+import { codeBlocks, inlineCode, pageAt, pages, root, tableRows, type Page } from './markdown.ts';
 import { shellCommands } from './shell.ts';
 
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
@@ -77,13 +77,16 @@ test('every part of the tests that is shown has tests', () => {
     );
 });
 
-test('every benchmark that is shown can be run', () => {
-  const names = of('npm')
-    .filter(({ words }) => words[2] === 'bench')
-    .map(({ words }) => words[4] ?? '');
-  assert.ok(names.length >= 2);
-  for (const name of names.filter((given) => given !== 'all'))
-    assert.ok(existsSync(join(root, `test/bench/${name}.ts`)), name);
+test('every benchmark that is shown can be run, and every one that can be run is explained', () => {
+  const source = readFileSync(join(root, 'test/bench/run.ts'), 'utf8');
+  const known = [...source.matchAll(/^ {2}'?(b[\w-]+|cli)'?: \w+,$/gm)].map(([, name = '']) => name);
+  const shownNames = of('npm').flatMap(({ words }) => (words[2] === 'bench' ? [words[4] ?? ''] : []));
+  assert.ok(shownNames.length >= 2);
+  for (const name of shownNames.filter((given) => given !== 'all')) assert.ok(known.includes(name), name);
+  const explained = tableRows(pageAt('test/bench/README.md').text, 'name').flatMap(([name = '', , , target]) =>
+    target === undefined ? [] : (/^`([\w-]+)`$/.exec(name)?.[1] ?? []),
+  );
+  assert.deepEqual([...new Set(explained)].sort(), known.sort());
 });
 
 test('every process that is shown has a source', () => {
