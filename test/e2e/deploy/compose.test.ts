@@ -8,6 +8,8 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { parse } from 'yaml';
 import { parseConfig } from '../../../activities/config.ts';
 import { shutdown } from '../../../workers/process.ts';
+import { codecOf } from '../../../activities/codec/codec.ts';
+import { isTracingWanted } from '../../../activities/tracing/wanted.ts';
 import { readSettings, type ProcessKind } from '../../../workers/settings.ts';
 import {
   composeProject,
@@ -199,6 +201,8 @@ for (const kind of processes)
       const read = new Set([
         ...namesRead((env) => readSettings(kind, env)),
         ...namesRead((overrideEnvVars) => loadClientConnectConfig({ overrideEnvVars, disableFile: true })),
+        ...namesRead((env) => void codecOf(env)),
+        ...namesRead(isTracingWanted),
       ]);
       assert.deepEqual(
         Object.keys(service().environment ?? {}).filter((name) => !read.has(name)),
