@@ -116,7 +116,9 @@ async function park({ client, worker }: Server, from: number, to: number): Promi
 }
 
 async function replays(): Promise<object> {
-  const histories = whose === 'ours' ? await recordedHistories() : [await bareHistory()];
+  const recorded = await recordedHistories();
+  // As many of the peer: what a worker for replays costs is shared by as many.
+  const histories = whose === 'ours' ? recorded : recorded.fill((await bareHistory()) as (typeof recorded)[number]);
   const events = histories.reduce((sum, { history }) => sum + history.events.length, 0);
   const times = Math.ceil(count / events);
   const longest = { ms: 0 };

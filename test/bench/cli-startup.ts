@@ -8,7 +8,7 @@ const run = promisify(execFile);
 /** From the sources: the compiled one has no types to strip and is quicker. */
 const cli = fileURLToPath(new URL('../../client/cli.ts', import.meta.url));
 
-/** B1: how long somebody waits for `vmflow --help`, and Tab for an answer, against a Node that does nothing. */
+/** How long somebody waits for `vmflow --help`, and Tab for an answer, against a Node that does nothing. */
 export async function startup(options: { full: boolean }): Promise<Outcome> {
   const rounds = options.full ? 100 : 20;
   const times = { help: [] as number[], complete: [] as number[], bare: [] as number[] };
@@ -24,7 +24,7 @@ export async function startup(options: { full: boolean }): Promise<Outcome> {
   const helpMs = median(help ?? []);
   const completeMs = median(complete ?? []);
   return {
-    name: 'B1 start of the command line',
+    name: 'Start of the command line',
     numbers: {
       helpMs: round(helpMs),
       helpP95Ms: round(percentile(help ?? [], 0.95)),
