@@ -17,9 +17,7 @@ interface Reading {
   readonly vms: number;
   readonly seconds: number;
   readonly cpuSeconds: number;
-  /** Above the runtime's own. */
-  readonly rssMiB: number;
-  readonly runtimeMiB: number;
+  readonly peakMiB: number;
 }
 
 /** B9: what a batch needs to know of every VM of a vCenter, against pyvmomi with the same properties and page size. */
@@ -43,16 +41,18 @@ export async function inventory(options: { full: boolean }): Promise<Outcome> {
       // The first turn warms up.
       if (turn === 0) for (const readings of [ours, peer]) readings.length = 0;
     }
-    return outcome(vms, ours, peer);
+    return outcome(vms, ours, peer, await bareRuntimes());
   } finally {
     await vcsim.stop();
   }
 }
 
-function outcome(vms: number, ours: readonly Reading[], peer: readonly Reading[]): Outcome {
+function outcome(vms: number, ours: readonly Reading[], peer: readonly Reading[], bare: Bare): Outcome {
   const of = (readings: readonly Reading[], field: keyof Reading): number => median(readings.map((one) => one[field]));
   const time = of(ours, 'seconds') / of(peer, 'seconds');
-  const memory = of(ours, 'rssMiB') / of(peer, 'rssMiB');
+  const rssMiB = of(ours, 'peakMiB') - bare.node;
+  const peerRssMiB = of(peer, 'peakMiB') - bare.python;
+  const memory = rssMiB / peerRssMiB;
   if (of(ours, 'vms') !== of(peer, 'vms'))
     throw new Error(`ours found ${of(ours, 'vms')} VMs, pyvmomi ${of(peer, 'vms')}`);
   return {
@@ -64,8 +64,9 @@ function outcome(vms: number, ours: readonly Reading[], peer: readonly Reading[]
       peerVmsPerSecond: Math.round(vms / of(peer, 'seconds')),
       cpuSeconds: round(of(ours, 'cpuSeconds')),
       peerCpuSeconds: round(of(peer, 'cpuSeconds')),
-      rssMiB: Math.round(of(ours, 'rssMiB')),
-      peerRssMiB: Math.round(of(peer, 'rssMiB')),
+      rssMiB: Math.round(rssMiB),
+      peerRssMiB: Math.round(peerRssMiB),
+      bareMiB: { node: Math.round(bare.node), python: Math.round(bare.python) },
     },
     verdicts: [
       { what: 'time against pyvmomi', measured: round(time), unit: '×', target: '< 1', holds: time < 1 },
@@ -79,6 +80,19 @@ function outcome(vms: number, ours: readonly Reading[], peer: readonly Reading[]
     ],
     inconclusive: spread(peer.map(({ seconds }) => seconds)) > largestSpread,
   };
+}
+
+/** Peaks of interpreters that do nothing, MiB. */
+interface Bare {
+  readonly node: number;
+  readonly python: number;
+}
+
+async function bareRuntimes(): Promise<Bare> {
+  const script = 'console.log(/VmHWM:\\s+(\\d+)/.exec(require("fs").readFileSync("/proc/self/status"))[1])';
+  const lines = 'print(next(l.split()[1] for l in open("/proc/self/status") if l.startswith("VmHWM")))';
+  const [node, python] = await Promise.all([run(process.execPath, ['-e', script]), run('python3', ['-c', lines])]);
+  return { node: Number(node.stdout) / 1_024, python: Number(python.stdout) / 1_024 };
 }
 
 /** The package alone, beside the tools: nothing of the machine's own Python is changed. */

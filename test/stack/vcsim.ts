@@ -68,6 +68,8 @@ export async function startVcsim(options: VcsimOptions = {}): Promise<Vcsim> {
     args: simulatorArguments(options, username),
     env: { ...process.env, TMPDIR: dir, VCSIM_PASSWORD: password },
     ready: (line) => (readyLine ??= parseReady(line)) !== undefined,
+    // Large inventories are made before it listens.
+    readyWithinMs: 30_000 + 60 * (options.inventory?.vm ?? 0),
     ...(options.logFile === undefined ? {} : { logFile: options.logFile }),
   });
   if (readyLine === undefined) throw new Error('The vCenter simulator did not say where it listens.');
