@@ -13,6 +13,7 @@ import { findTool } from '../../stack/tool.ts';
 import { tools } from '../../stack/tools.ts';
 import type { BuiltOva } from '../../support/ova-builder.ts';
 import { password, Rig, type Scenario } from '../../support/rig.ts';
+import { textOf } from '../../support/text-of.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { vmflow, type ProcessResult } from '../cli/run-process.ts';
 import { browserMissing, openBrowser } from '../web-ui/browser.ts';
@@ -207,14 +208,6 @@ describe('with a payload codec', () => {
     },
   );
 });
-
-/** Payloads are bytes: they are searched as the text they hold. */
-function textOf(value: unknown): string {
-  if (value instanceof Uint8Array) return Buffer.from(value).toString();
-  if (typeof value !== 'object' || value === null) return String(value);
-  const parts = value instanceof Map ? [...value] : Object.entries(value);
-  return parts.map(([key, part]) => `${String(key)}: ${textOf(part)}`).join('\n');
-}
 
 /** Without the whole text in the message. */
 function assertNot(text: string, pattern: RegExp): void {

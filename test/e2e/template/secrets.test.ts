@@ -6,6 +6,7 @@ import type { TemplateSwapRequest } from '../../../workflows/contracts/template.
 import { serve, startServer } from '../../unit/ova/file-server.ts';
 import { assertClean } from '../../support/guarantees.ts';
 import { password, Rig, type Swap } from '../../support/rig.ts';
+import { textOf } from '../../support/text-of.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const headerSecret = 'planted-header-91c4';
@@ -45,14 +46,6 @@ function listenForSecrets(): Map<string, string> {
   rig.proxy.rewrite('RetrievePropertiesEx', note('lease URL', /<url>https?:\/\/[^/]+(\/nfc\/[^<]+)<\/url>/g));
   rig.proxy.rewrite('ImportVApp', note('lease', />(session\[[^<]+)</g));
   return secrets;
-}
-
-/** Payloads are bytes: they are searched as the text they hold. */
-function textOf(value: unknown): string {
-  if (value instanceof Uint8Array) return Buffer.from(value).toString();
-  if (typeof value !== 'object' || value === null) return String(value);
-  const parts = value instanceof Map ? [...value] : Object.entries(value);
-  return parts.map(([key, part]) => `${String(key)}: ${textOf(part)}`).join('\n');
 }
 
 async function whatPeopleSee(swap: Swap): Promise<string> {

@@ -5,20 +5,13 @@ import { after, before, test } from 'node:test';
 import { resources } from '../../../activities/kubernetes/resources.ts';
 import { vmCoordinatorId } from '../../../workflows/contracts/ids.ts';
 import { VmRig } from '../../support/vm-rig.ts';
+import { textOf } from '../../support/text-of.ts';
 
 let rig: VmRig;
 before(async () => {
   rig = await VmRig.start({ noWorkers: true, env: { VMFLOW_LOG_LEVEL: 'trace' } });
 });
 after(async () => await rig.stop());
-
-/** Payloads are bytes: they are searched as the text they hold. */
-function textOf(value: unknown): string {
-  if (value instanceof Uint8Array) return Buffer.from(value).toString();
-  if (typeof value !== 'object' || value === null) return String(value);
-  const parts = value instanceof Map ? [...value] : Object.entries(value);
-  return parts.map(([key, part]) => `${String(key)}: ${textOf(part)}`).join('\n');
-}
 
 test('the token of the cluster is nowhere people can look: histories, queries, objects, logs, arguments', async () => {
   const log = join(rig.dir, 'control.log');
