@@ -1,9 +1,9 @@
-import { fileURLToPath } from 'node:url';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { OperationInput } from '../../workflows/contracts/vmop.ts';
 import { vmOperationId } from '../../workflows/contracts/ids.ts';
-import { startProcess, type SupervisedProcess } from '../stack/processes.ts';
+import type { SupervisedProcess } from '../stack/processes.ts';
 import { connectTemporal, type TemporalUnderTest } from '../support/shared-temporal.ts';
+import { startBenchWorker } from './bench-worker.ts';
 import { cpuSeconds, largestSpread, median, round, spread, type Outcome } from './measure.ts';
 
 /** Operations at once. */
@@ -131,17 +131,10 @@ async function startWorker(
   taskQueue: string,
   whose: 'ours' | 'bare',
 ): Promise<SupervisedProcess> {
-  return await startProcess({
+  return await startBenchWorker(temporal, {
     name: `The worker (${whose})`,
-    command: process.execPath,
-    args: [fileURLToPath(new URL('./b1-worker.ts', import.meta.url)), whose],
-    env: {
-      ...process.env,
-      TEMPORAL_ADDRESS: temporal.address,
-      TEMPORAL_NAMESPACE: temporal.namespace,
-      VMFLOW_TASK_QUEUE: taskQueue,
-    },
-    ready: (line) => line === 'worker started',
-    readyWithinMs: 60_000,
+    script: './b1-worker.ts',
+    args: [whose],
+    taskQueue,
   });
 }

@@ -1,7 +1,6 @@
-import { fileURLToPath } from 'node:url';
 import type { LookupRequest } from '../../workflows/contracts/lookup.ts';
-import { startProcess } from '../stack/processes.ts';
 import { Rig } from '../support/rig.ts';
+import { startBenchWorker } from './bench-worker.ts';
 import { alternate, cpuSeconds, largestSpread, median, percentile, round, spread, type Outcome } from './measure.ts';
 
 const warmUp = 20;
@@ -11,18 +10,10 @@ export async function latency(options: { full: boolean }): Promise<Outcome> {
   const rounds = options.full ? 1_000 : 200;
   const rig = await Rig.start();
   const bareQueue = `${rig.taskQueue}-bare`;
-  const bareWorker = await startProcess({
+  const bareWorker = await startBenchWorker(rig.temporal, {
     name: 'The bare worker',
-    command: process.execPath,
-    args: [fileURLToPath(new URL('./bare-worker.ts', import.meta.url))],
-    env: {
-      ...process.env,
-      TEMPORAL_ADDRESS: rig.temporal.address,
-      TEMPORAL_NAMESPACE: rig.temporal.namespace,
-      VMFLOW_TASK_QUEUE: bareQueue,
-    },
-    ready: (line) => line === 'worker started',
-    readyWithinMs: 60_000,
+    script: './bare-worker.ts',
+    taskQueue: bareQueue,
   });
   try {
     const question: LookupRequest = { what: 'endpoints' };

@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url';
 import type { WorkflowHandle } from '@temporalio/client';
 import { createBatchSpecs } from '../../activities/batch/batch-specs.ts';
 import { settingsOf } from '../../activities/batch/entry-settings.ts';
@@ -6,11 +5,12 @@ import { firstEntry } from '../../activities/batch/first-entry.ts';
 import type { MigrationInput, MigrationView } from '../../workflows/contracts/batch.ts';
 import { batchId, migrationId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
-import { startProcess, type SupervisedProcess } from '../stack/processes.ts';
+import type { SupervisedProcess } from '../stack/processes.ts';
 import { connectTemporal, type TemporalUnderTest } from '../support/shared-temporal.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startBatchWorker } from './b4-start.ts';
 import { apply, instanceOf, name, network, noOpWorld, spec } from './b4-world.ts';
+import { startBenchWorker } from './bench-worker.ts';
 import { alternate, largestSpread, median, percentile, round, spread, type Outcome } from './measure.ts';
 
 const queue = 'b3';
@@ -23,7 +23,15 @@ export async function operatorRoundTrip(options: { full: boolean }): Promise<Out
   const workers: SupervisedProcess[] = [];
   try {
     // One more than the batch has: the migration that is asked belongs to nobody.
-    workers.push(await startBatchWorker(temporal, queue, vms), await bareWorker(temporal));
+    workers.push(
+      await startBatchWorker(temporal, queue, vms),
+      await startBenchWorker(temporal, {
+        name: 'The bare worker',
+        script: './b1-worker.ts',
+        args: ['bare'],
+        taskQueue: bareQueue,
+      }),
+    );
     await apply(temporal.client, queue);
     const [migration, bare] = await Promise.all([waitingMigration(temporal, vms), answering(temporal)]);
     const idle = await timed(rounds, migration, bare);
@@ -110,20 +118,4 @@ async function waitingMigration({ client }: TemporalUnderTest, index: number): P
 
 async function answering({ client }: TemporalUnderTest): Promise<WorkflowHandle> {
   return await client.workflow.start('answering', { taskQueue: bareQueue, workflowId: 'answering' });
-}
-
-async function bareWorker(temporal: TemporalUnderTest): Promise<SupervisedProcess> {
-  return await startProcess({
-    name: 'The bare worker',
-    command: process.execPath,
-    args: [fileURLToPath(new URL('./b1-worker.ts', import.meta.url)), 'bare'],
-    env: {
-      ...process.env,
-      TEMPORAL_ADDRESS: temporal.address,
-      TEMPORAL_NAMESPACE: temporal.namespace,
-      VMFLOW_TASK_QUEUE: bareQueue,
-    },
-    ready: (line) => line === 'worker started',
-    readyWithinMs: 60_000,
-  });
 }

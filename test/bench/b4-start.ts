@@ -1,6 +1,6 @@
-import { fileURLToPath } from 'node:url';
-import { startProcess, type SupervisedProcess } from '../stack/processes.ts';
+import type { SupervisedProcess } from '../stack/processes.ts';
 import type { TemporalUnderTest } from '../support/shared-temporal.ts';
+import { startBenchWorker } from './bench-worker.ts';
 
 /**
  * Our workflows over far sides that do nothing, in a process of its own. Every workflow of the batch fits into its cache, as in an installation
@@ -11,18 +11,11 @@ export async function startBatchWorker(
   taskQueue: string,
   vms: number,
 ): Promise<SupervisedProcess> {
-  return await startProcess({
+  return await startBenchWorker(temporal, {
     name: 'The worker of the benchmark',
-    command: process.execPath,
-    args: ['--max-old-space-size=14000', fileURLToPath(new URL('./b4-worker.ts', import.meta.url))],
-    env: {
-      ...process.env,
-      TEMPORAL_ADDRESS: temporal.address,
-      TEMPORAL_NAMESPACE: temporal.namespace,
-      VMFLOW_TASK_QUEUE: taskQueue,
-      BENCH_VMS: String(vms),
-    },
-    ready: (line) => line === 'worker started',
-    readyWithinMs: 60_000,
+    script: './b4-worker.ts',
+    nodeArgs: ['--max-old-space-size=14000'],
+    taskQueue,
+    env: { BENCH_VMS: String(vms) },
   });
 }
