@@ -15,6 +15,8 @@ export interface Handover {
 export function handoverOf(result: MigrateMainResult | undefined, seen?: string): Handover | undefined {
   if (result?.vmIdBefore === undefined || result.vmIdAfter === undefined) return undefined;
   const { vmIdBefore, vmIdAfter, downtimeMs, snapshotDigest = seen } = result;
+  // Called off before it was stored: the VM has run on.
+  if (vmIdBefore === vmIdAfter) return undefined;
   return {
     ...{ vmIdBefore, vmIdAfter },
     ...(snapshotDigest === undefined ? {} : { snapshotDigest }),

@@ -109,6 +109,15 @@ test('migrate get of one that is over shows how it ended and the hand-over', asy
   assert.match(never.stderr, /remembers no migration of set shop\/web\n {2}next {4}vmflow set get web -n shop\n/);
 });
 
+test('one that was called off before its VM was stored claims no hand-over', async () => {
+  const runsOn: MigrateMainResult = {
+    ...{ outcome: 'aborted', from: 'node-a', to: 'node-a', vmIdBefore: 'vm-1', vmIdAfter: 'vm-1' },
+  };
+  const { stdout } = await runCli(['migrate', 'get', ...on], { gateway: over(runsOn) });
+  assert.match(stdout, /^shop\/web {3}aborted since/);
+  assert.doesNotMatch(stdout, /stored and removed|restored from it/);
+});
+
 test('one that failed or was ended by hand says so', async () => {
   const gateway = withSet(setDetails(), { ...migrationExecution, state: 'terminated' });
   gateway.outcomesOf[migrateId] = { failure: { type: 'TerminatedFailure', message: 'by an operator' } };
