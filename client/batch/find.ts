@@ -1,4 +1,4 @@
-import type { BatchView } from '../../workflows/contracts/batch.ts';
+import type { BatchView, MemberPhase } from '../../workflows/contracts/batch.ts';
 import { batchId } from '../../workflows/contracts/ids.ts';
 import { isApiName } from '../../workflows/domain/batch/effective.ts';
 import { CliError } from '../errors.ts';
@@ -22,4 +22,20 @@ export async function findBatch(session: Session, name: string): Promise<Executi
 /** Members that need a person before they go on. */
 export function needingOf({ counts }: Pick<BatchView, 'counts'>): number {
   return (counts.conflict ?? 0) + (counts.error ?? 0);
+}
+
+/** Members in these get on by themselves. */
+const moving: readonly MemberPhase[] = ['waiting', 'blocked', 'queued', 'running', 'ready', 'committed'];
+
+/** It is over, or nothing goes on without a person. */
+export function isSettled({
+  phase,
+  counts,
+}: {
+  readonly phase: string;
+  readonly counts: BatchView['counts'];
+}): boolean {
+  if (phase === 'Finished' || phase === 'Defined') return true;
+  if (phase === 'Stopped' || phase === 'Error') return (counts.committed ?? 0) === 0;
+  return needingOf({ counts }) > 0 && moving.every((one) => (counts[one] ?? 0) === 0);
 }

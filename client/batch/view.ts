@@ -8,6 +8,7 @@ import { windowState } from '../../workflows/domain/batch/windows.ts';
 import { naturally } from '../output/names.ts';
 import type { ExecutionView } from '../gateway.ts';
 import { defined, omit } from '../objects.ts';
+import { isSettled } from './find.ts';
 import type { Session } from '../session.ts';
 import { ask, askStatus } from '../status-query.ts';
 
@@ -41,7 +42,9 @@ export async function loadBatch(session: Session, execution: ExecutionView): Pro
 function asNow({ runtime }: Session, { pace, ...status }: BatchView): BatchStatusNow {
   const now = runtime.now().getTime();
   const windows = status.windows.map((window) => ({ ...window, state: windowState(window, now) }));
-  const found = pace === undefined ? undefined : eta({ ...pace, now, windows });
+  // When a person will have decided nobody can tell.
+  const isOver = isSettled({ phase: status.batchStatus, counts: status.counts });
+  const found = pace === undefined || isOver ? undefined : eta({ ...pace, now, windows });
   return { ...status, windows, ...defined({ eta: found === undefined ? undefined : etaTimes(found) }) };
 }
 

@@ -7,7 +7,7 @@ import type { Session } from '../session.ts';
 import { entriesIn, sortEntries, type EntryRow } from '../queue/rows.ts';
 import { renderRows } from '../queue/render-rows.ts';
 import { describeIfThere } from '../execution/wait.ts';
-import { findBatch, needingOf } from './find.ts';
+import { findBatch, isSettled, needingOf } from './find.ts';
 import { printBatch } from './print.ts';
 import { countsText, renderBatch } from './render.ts';
 import { loadBatch, type BatchDocument } from './view.ts';
@@ -66,13 +66,6 @@ async function untilSettled(
 
 function hasReached({ phase }: BatchDocument, until: string | undefined): boolean {
   return until !== undefined && until !== '' && phase.toLowerCase() === until.toLowerCase();
-}
-
-export function isSettled({ phase, counts }: Pick<BatchDocument, 'phase' | 'counts'>): boolean {
-  if (phase === 'Finished' || phase === 'Defined') return true;
-  const { committed = 0, running = 0, ready = 0, waiting = 0, blocked = 0 } = counts;
-  if (phase === 'Stopped' || phase === 'Error') return committed === 0;
-  return needingOf({ counts }) > 0 && committed + running + ready + waiting + blocked === 0;
 }
 
 export function exitOf({ phase, counts }: Pick<BatchDocument, 'phase' | 'counts'>): ExitCode {

@@ -99,6 +99,21 @@ describe('batch get', () => {
     assert.match(stdout, /sat: open, ends in 1 h 40 min/);
   });
 
+  test('says when it will be done only while something goes on without a person', async () => {
+    const from = Date.parse('2026-03-01T13:10:00.000Z');
+    const samples = [
+      { at: from, done: 0 },
+      { at: from + 300_000, done: 2 },
+    ];
+    const pace = { samples, total: 5 };
+    const shown = async (counts: ReturnType<typeof batchView>['counts']): Promise<string> => {
+      const gateway = running(batchView({ windows: [], counts, pace }));
+      return (await runCli(['batch', 'get', 'night-1'], { gateway })).stdout;
+    };
+    assert.match(await shown({ finished: 2, running: 2, conflict: 1 }), /^ {2}eta /m);
+    assert.doesNotMatch(await shown({ finished: 4, conflict: 1 }), /^ {2}eta /m);
+  });
+
   test('as JSON it validates; names and ids are what scripts need', async () => {
     const gateway = running();
     const document = documentOf(await runCli(['batch', 'get', 'night-1', '-o', 'json'], { gateway }), 'Batch');
@@ -176,6 +191,17 @@ describe('batch watch', () => {
     test(`ends with ${exit} when the batch ${what}`, async () => {
       const result = await runCli(['batch', 'watch', 'night-1'], { gateway: running(batchView(view)) });
       assert.equal(result.exit, exit);
+    });
+
+  for (const phase of ['waiting', 'blocked', 'queued', 'running', 'ready', 'committed'] as const)
+    test(`goes on while one needs a person and another is ${phase}`, async () => {
+      const views = [
+        batchView({ counts: { finished: 3, conflict: 1, [phase]: 1 } }),
+        batchView({ batchStatus: 'Finished', counts: { finished: 5 } }),
+      ];
+      const gateway = running();
+      gateway.query = () => Promise.resolve(views.length > 1 ? views.shift() : views[0]);
+      assert.equal((await runCli(['batch', 'watch', 'night-1'], { gateway })).exit, 0);
     });
 
   test('--timeout gives 124 and says how to come back; Ctrl-C gives 130', async () => {
