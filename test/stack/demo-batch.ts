@@ -16,7 +16,8 @@ const windowMs = 3_600_000;
 export async function batchStory(stack: Stack): Promise<void> {
   const start = new Date(Date.now() + untilWindowMs);
   const end = new Date(start.getTime() + windowMs);
-  const batch = await sampleBatch(stack, [{ name: 'tonight', start: start.toISOString(), end: end.toISOString() }]);
+  const windows = [{ name: 'tonight', start: start.toISOString(), end: end.toISOString() }];
+  const batch = await sampleBatch(stack, { windows });
   const connection = await Connection.connect({ address: stack.temporal.address });
   const queue = new Queue(
     new Client({ connection, namespace: stack.temporal.namespace, interceptors: clientInterceptors }),

@@ -38,8 +38,17 @@ const program = `function placement(instance) {
 }
 `;
 
+export interface SampleBatchOptions {
+  readonly windows?: readonly object[];
+  /** Guest tools do not run in this one: switching it off hard is for a person to decide. */
+  readonly withoutTools?: (typeof names)[number];
+}
+
 /** Twelve small VMs in a folder of the vCenter simulator, and the batch file that migrates them. */
-export async function sampleBatch(stack: Stack, windows: readonly object[]): Promise<SampleBatch> {
+export async function sampleBatch(
+  stack: Stack,
+  { windows = [], withoutTools }: SampleBatchOptions = {},
+): Promise<SampleBatch> {
   const { control } = stack.vcsim;
   const folder = '/DC0/vm/shop';
   await control.createFolder('/DC0/vm', 'shop');
@@ -50,6 +59,7 @@ export async function sampleBatch(stack: Stack, windows: readonly object[]): Pro
       name,
       folder,
       poweredOn: name !== 'backup',
+      noTools: name === withoutTools,
       disks: [{ size: 4 * mib, seed: index + 1 }],
       nics: [
         {

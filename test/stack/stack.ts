@@ -20,6 +20,8 @@ export interface StackOptions {
   readonly wellKnownPorts: boolean;
   /** Stand between the workers and vCenter, to slow things down and break them. */
   readonly proxied?: boolean;
+  /** Default node-a, node-b, node-c. */
+  readonly nodes?: readonly string[];
 }
 
 /** The whole installation on one machine: Temporal with Web UI, simulators of vCenter and Incus, Kubernetes, a registry, workers, bridge. */
@@ -29,7 +31,7 @@ export interface Stack {
   readonly kubernetes: KubernetesUnderTest;
   /** Plays KubeVirt and the controller of VMs on the Kubernetes API. */
   readonly vmLayer: SupervisedProcess;
-  /** Play the agents of nodes node-a, node-b, node-c. */
+  /** Play the agents of its nodes. */
   readonly nodeAgents: SupervisedProcess;
   readonly registry: RegistryUnderTest;
   /** Where batches migrate to: target `lab`, project `default`, pools `default` and `fast`, network `VM-Network`. */
@@ -46,7 +48,11 @@ export interface Stack {
 
 const password = 'simulated';
 
-export async function startStack({ wellKnownPorts, proxied = false }: StackOptions): Promise<Stack> {
+export async function startStack({
+  wellKnownPorts,
+  proxied = false,
+  nodes = ['node-a', 'node-b', 'node-c'],
+}: StackOptions): Promise<Stack> {
   const dir = await mkdtemp(join(tmpdir(), 'vmflow-stack-'));
   await mkdir(join(dir, 'ova'));
   const port = wellKnownPorts ? await preferred(7233) : await freePort();
@@ -94,7 +100,7 @@ export async function startStack({ wellKnownPorts, proxied = false }: StackOptio
     start('transfer'),
     startBridge(ours),
     startVmLayer(kubernetes),
-    startNodeAgents(kubernetes, registry),
+    startNodeAgents(kubernetes, registry, nodes),
   ]);
   await setUp(temporal);
   return {
@@ -177,6 +183,7 @@ async function startVmLayer(kubernetes: KubernetesUnderTest): Promise<Supervised
 async function startNodeAgents(
   kubernetes: KubernetesUnderTest,
   registry: RegistryUnderTest,
+  nodes: readonly string[],
 ): Promise<SupervisedProcess> {
   return await startProcess({
     name: 'The node agents',
@@ -186,6 +193,7 @@ async function startNodeAgents(
       ...process.env,
       KUBECONFIG: kubernetes.kubeconfig('nodeAgent'),
       NODE_AGENT_REGISTRY: registry.url,
+      NODE_AGENT_NODES: nodes.join(','),
     },
     ready: (line) => line.includes('Node agents ready'),
   });
