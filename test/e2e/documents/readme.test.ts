@@ -16,7 +16,7 @@ const notHere: readonly (readonly [begin: string, why: string])[] = [
   ['npm run demo', 'minutes, and a stack of its own'],
   ['npm run dev', 'what all of this runs on'],
   ['npm test', 'these tests'],
-  ['alias vmflow=', 'here vmflow is a program on the PATH; clone.test.ts takes it from npx'],
+  ['alias vmflow=', 'here vmflow is a program on the PATH, from the sources and not from what npm ci built'],
   [
     'VMFLOW_CONFIG=vmflow.yaml node dist/workers/',
     'lives until it is ended; test/e2e/deploy starts what the build made',
@@ -27,7 +27,7 @@ const notHere: readonly (readonly [begin: string, why: string])[] = [
   ['for db in', 'needs Docker'],
   ['npm run lint', 'minutes, of the sources and not of what runs'],
   ['npm run typecheck', 'the same'],
-  ['npm run build', 'changes the directory that other tests run from; clone.test.ts builds'],
+  ['npm run build', 'changes the directory that other tests run from; test/e2e/deploy builds in one of its own'],
   ['npm run bench', 'hours'],
   ...((await ensureDebianPackage(['jq'])) ? [] : [['vmflow history export | jq', 'jq is not to be had here'] as const]),
 ];
