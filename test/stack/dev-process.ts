@@ -9,11 +9,8 @@ export interface DevProcess {
   readonly uiUrl: string;
   readonly temporalAddress: string;
   readonly namespace: string;
-  readonly kubeconfig: string;
   /** Paths by the last part of their name: OVAs and the batch file. */
   readonly files: Readonly<Record<string, string>>;
-  /** What it says that `vmflow` stands for: variables and a command. */
-  readonly alias: string;
   /** All that it has said. */
   readonly printed: string;
   isRunning(): boolean;
@@ -22,7 +19,7 @@ export interface DevProcess {
 }
 
 /** Starts it in a directory of the project; resolves when it says that everything is up. */
-export async function startDev(directory: string, env: NodeJS.ProcessEnv = process.env): Promise<DevProcess> {
+export async function startDev(directory: string): Promise<DevProcess> {
   const lines: string[] = [];
   const child = await startProcess({
     name: 'npm run dev',
@@ -30,7 +27,6 @@ export async function startDev(directory: string, env: NodeJS.ProcessEnv = proce
     command: 'setsid',
     args: ['npm', 'run', 'dev'],
     cwd: directory,
-    env,
     onLine: (line) => lines.push(line),
     ready: (line) => line.startsWith('Ctrl-C ends'),
     readyWithinMs: 240_000,
@@ -54,8 +50,6 @@ function read(printed: string): Omit<DevProcess, 'isRunning' | 'interrupt'> {
     uiUrl: find(/Web UI +(\S+)\/namespaces\//),
     temporalAddress: find(/Temporal +(\S+), namespace/),
     namespace: find(/, namespace (\S+)/),
-    kubeconfig: find(/KUBECONFIG=(\S+)/),
-    alias: find(/alias vmflow='(.+)'$/m),
     files: Object.fromEntries(paths.map(([, path = '', name = '']) => [name, path])),
     printed,
   };

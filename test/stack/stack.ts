@@ -20,7 +20,7 @@ export interface StackOptions {
   readonly wellKnownPorts: boolean;
   /** Stand between the workers and vCenter, to slow things down and break them. */
   readonly proxied?: boolean;
-  /** Default node-a, node-b, node-c. */
+  /** Default: those of the node agents, node-a, node-b, node-c. */
   readonly nodes?: readonly string[];
 }
 
@@ -48,11 +48,7 @@ export interface Stack {
 
 const password = 'simulated';
 
-export async function startStack({
-  wellKnownPorts,
-  proxied = false,
-  nodes = ['node-a', 'node-b', 'node-c'],
-}: StackOptions): Promise<Stack> {
+export async function startStack({ wellKnownPorts, proxied = false, nodes }: StackOptions): Promise<Stack> {
   const dir = await mkdtemp(join(tmpdir(), 'vmflow-stack-'));
   await mkdir(join(dir, 'ova'));
   const port = wellKnownPorts ? await preferred(7233) : await freePort();
@@ -183,7 +179,7 @@ async function startVmLayer(kubernetes: KubernetesUnderTest): Promise<Supervised
 async function startNodeAgents(
   kubernetes: KubernetesUnderTest,
   registry: RegistryUnderTest,
-  nodes: readonly string[],
+  nodes: readonly string[] | undefined,
 ): Promise<SupervisedProcess> {
   return await startProcess({
     name: 'The node agents',
@@ -193,7 +189,7 @@ async function startNodeAgents(
       ...process.env,
       KUBECONFIG: kubernetes.kubeconfig('nodeAgent'),
       NODE_AGENT_REGISTRY: registry.url,
-      NODE_AGENT_NODES: nodes.join(','),
+      ...(nodes === undefined ? {} : { NODE_AGENT_NODES: nodes.join(',') }),
     },
     ready: (line) => line.includes('Node agents ready'),
   });

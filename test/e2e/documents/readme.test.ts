@@ -108,6 +108,11 @@ describe('with npm run dev the commands of the README do what it says', () => {
       }
     });
 
+  test('npm run dev names the kubeconfig, and the alias that the README speaks of', () => {
+    assert.match(dev.printed, /KUBECONFIG=\S+/);
+    assert.match(dev.printed, /alias vmflow='.+'$/m);
+  });
+
   test('what a move prints is what is shown of it', () => {
     const [shown = ''] = codeBlocks(page, '').filter((block) => block.includes('moved from'));
     const printed = [...said].find(([text]) => /^vmflow move set\/.* --wait$/.test(text))?.[1] ?? '';
