@@ -101,7 +101,7 @@ export class ExportedDisk implements DiskReader {
     if (size !== capacity) throw vmdkError(`its file ${file} has ${size ?? 'no'} bytes instead of ${capacity}`);
     yield* readAreas(
       await this.#allocated(signal),
-      ({ start, length }) => files.read(flat, start, length, { signal }),
+      ({ start, length }, into) => files.read(flat, start, length, { signal, into }),
       from,
     );
   }
