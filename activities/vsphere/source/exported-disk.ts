@@ -56,6 +56,8 @@ export class ExportedDisk implements DiskReader {
       yield grain;
       this.#keeper.percent = ((grain.start + grain.data.length) / this.capacity) * 100;
     }
+    // A caller that left at the last piece takes it for unfinished: so must the lease.
+    signal.throwIfAborted();
     this.#isComplete = true;
   }
 
