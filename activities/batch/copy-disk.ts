@@ -8,7 +8,7 @@ import type { Target } from '../incus/port.ts';
 import type { Source } from '../vsphere/source-port.ts';
 import { DiskCopy, type CopyProgress } from './copy/disk-copy.ts';
 import { withHoles, type Piece } from './copy/pieces.ts';
-import { readAreas } from './copy/read-areas.ts';
+import { readAreas, type ReadExtent } from './copy/read-areas.ts';
 import { byteCounter } from '../transfer-metrics.ts';
 import type { BatchDeps } from './deps.ts';
 import type { DiskWriter, Extent } from './disk-port.ts';
@@ -88,7 +88,7 @@ async function copy(parts: CopyParts): Promise<void> {
   };
   const { offset } = report.progress;
   if (areas !== undefined) {
-    const read = ({ start, length }: Extent): Promise<Uint8Array> => readExactly(parts, start, length);
+    const read: ReadExtent = (extent, into) => readExactly(parts, extent, into);
     await run(withHoles(areas, readAreas(areas, read, offset), offset), false);
     return;
   }
@@ -102,9 +102,13 @@ async function copy(parts: CopyParts): Promise<void> {
   }
 }
 
-async function readExactly({ input, source, fence }: CopyParts, start: number, length: number): Promise<Uint8Array> {
+async function readExactly(
+  { input, source, fence }: CopyParts,
+  { start, length }: Extent,
+  into: Buffer,
+): Promise<Uint8Array> {
   const { disk, scope } = input;
-  const data = await source.readRange({ name: disk.name, vm: scope.vm }, start, length, { signal: fence.signal });
+  const data = await source.readRange({ name: disk.name, vm: scope.vm }, start, length, { signal: fence.signal, into });
   if (data.length === length) return data;
   throw new OperationError(
     'Unavailable',

@@ -9,7 +9,10 @@ export interface DiskReader {
   readonly capacity: number;
   /** Change id of the snapshot it reads; empty where there is no change tracking. */
   readonly changeId: string;
-  /** The disk in ascending order, from this byte on or a little before; what is left out reads as zeros. */
+  /**
+   * The disk in ascending order, from this byte on or a little before; what is left out reads as zeros. The bytes are there until
+   * the next ones are asked for.
+   */
   stream(signal: AbortSignal, from?: number): AsyncIterable<{ readonly start: number; readonly data: Uint8Array }>;
   close(): Promise<void>;
 }

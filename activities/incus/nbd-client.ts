@@ -7,11 +7,12 @@ import { requestHeader, type Command } from './nbd-protocol.ts';
 import { Answer, readReply } from './nbd-replies.ts';
 
 const limits = {
-  /** Below what every server takes in one request (32 MiB), large enough for full speed. */
-  chunkBytes: 4 * 1024 * 1024,
+  /** Below what every server takes in one request (32 MiB). Larger ones are slower: they don't stay in the processor's cache. */
+  chunkBytes: 1024 * 1024,
   /** Carries no data: the server may take its time for more at once. */
   zeroBytes: 256 * 1024 * 1024,
-  inFlight: 2,
+  /** With the size of a chunk what a long way to the server may hold. */
+  inFlight: 8,
   /** Of one request; slow storage included. */
   replyMs: 120_000,
   /** For a server to take note that we leave. */
@@ -28,7 +29,7 @@ interface Pending {
 }
 
 /**
- * Blocks of one disk over an NBD connection. Every range is cut into chunks of which two are under way at a time. Fails with
+ * Blocks of one disk over an NBD connection. Every range is cut into chunks of which a few are under way at a time. Fails with
  * `NbdReplyError` for one request, with whatever ended the connection for all of them.
  */
 export class NbdClient {

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import { giveBack } from '../give-back.ts';
 
 interface Waiting {
   readonly into: Buffer;
@@ -8,10 +9,12 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** What came in on a connection, to be read in pieces of a given length by one reader. */
+/** What came in on a connection, to be read in pieces of a given length by one reader; its chunks are nobody else's. */
 export class Inbox {
   /** What nobody has asked for yet. */
-  #chunks: Buffer[] = [];
+  readonly #chunks: Buffer[] = [];
+  /** So much of the first chunk is read. */
+  #read = 0;
   #waiting: Waiting | undefined;
   #failure: Error | undefined;
 
@@ -60,10 +63,13 @@ export class Inbox {
   #pour(waiting: Waiting): void {
     const { into } = waiting;
     for (let [chunk] = this.#chunks; chunk !== undefined && waiting.filled < into.length; [chunk] = this.#chunks) {
-      const poured = chunk.copy(into, waiting.filled);
+      const poured = chunk.copy(into, waiting.filled, this.#read);
       waiting.filled += poured;
-      if (poured === chunk.length) this.#chunks.shift();
-      else this.#chunks[0] = chunk.subarray(poured);
+      this.#read += poured;
+      if (this.#read < chunk.length) return;
+      this.#chunks.shift();
+      this.#read = 0;
+      giveBack(chunk);
     }
   }
 }

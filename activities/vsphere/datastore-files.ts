@@ -1,5 +1,6 @@
 import type { Agent } from 'node:http';
 
+import { giveBack } from '../give-back.ts';
 import { VSphereError } from './faults.ts';
 import { httpError } from './http-exchange.ts';
 import type { StreamAnswer } from './http-stream.ts';
@@ -32,7 +33,7 @@ export class DatastoreFiles {
     const what = `HEAD of ${describe(file)}`;
     return await this.#send('HEAD', file, {}, what, options, async (answer) => {
       // Without a body, but the connection is only free again once it was read.
-      await collect(answer, 0, what);
+      await collect(answer, new Uint8Array(0), what);
       if (answer.status === 404) return undefined;
       if (answer.status !== 200 || answer.length === undefined) throw this.#unexpected(what, answer);
       return answer.length;
@@ -40,8 +41,15 @@ export class DatastoreFiles {
   }
 
   /** Exactly these bytes, or `PROTOCOL` where the file ends before, or the server has another idea of ranges. */
-  async read(file: DatastoreFile, start: number, length: number, options: StreamOptions): Promise<Uint8Array> {
+  async read(
+    file: DatastoreFile,
+    start: number,
+    length: number,
+    { into, ...options }: StreamOptions & { readonly into?: Uint8Array | undefined },
+  ): Promise<Uint8Array> {
     if (length === 0) return new Uint8Array(0);
+    const isLargeEnough = into !== undefined && into.length >= length;
+    const bytes = isLargeEnough ? into.subarray(0, length) : new Uint8Array(length);
     const what = `GET of ${describe(file)}, ${length} bytes at ${start}`;
     const headers = { Range: `bytes=${start}-${start + length - 1}` };
     return await this.#send('GET', file, headers, what, options, async (answer) => {
@@ -49,7 +57,7 @@ export class DatastoreFiles {
         answer.dispose();
         throw this.#unexpected(what, answer);
       }
-      return await collect(answer, length, what);
+      return await collect(answer, bytes, what);
     });
   }
 
@@ -87,13 +95,15 @@ export class DatastoreFiles {
   }
 }
 
-async function collect(answer: StreamAnswer, length: number, what: string): Promise<Uint8Array> {
-  const bytes = new Uint8Array(length);
+/** Fills `bytes` with the whole body. */
+async function collect(answer: StreamAnswer, bytes: Uint8Array, what: string): Promise<Uint8Array> {
+  const { length } = bytes;
   let at = 0;
   for await (const chunk of answer.body) {
     if (at + chunk.length > length) throw broken(what, 'the answer is longer than asked');
     bytes.set(chunk, at);
     at += chunk.length;
+    giveBack(chunk);
   }
   if (at < length) throw broken(what, `the answer has ${at} bytes`);
   return bytes;

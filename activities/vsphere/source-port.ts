@@ -75,13 +75,13 @@ export interface Source {
   ): Promise<readonly { readonly start: number; readonly length: number }[] | undefined>;
   /**
    * Bytes of the disk's flat file; only consistent while the VM is off or they belong to a snapshot. `vm` tells the datacenter,
-   * which is needed where several have a disk of that name.
+   * which is needed where several have a disk of that name. `into` is used for the answer where it is large enough.
    */
   readRange(
     disk: { readonly name: string; readonly vm?: string },
     start: number,
     length: number,
-    options?: SourceCallOptions,
+    options?: SourceCallOptions & { readonly into?: Uint8Array },
   ): Promise<Uint8Array>;
   /** Whether the change tracking file lies beside each disk; `undefined` = can't be told now. `vm` as in `readRange`. */
   verifyBackgroundImport(

@@ -57,6 +57,11 @@ export interface VmCalls {
   changedDiskAreas(vm: MoRef, query: DiskAreasQuery, options?: CallOptions): Promise<DiskAreas>;
   /** Bytes; undefined: there is no such file. */
   fileSize(file: DatastoreFile, options: StreamOptions): Promise<number | undefined>;
-  /** Exactly these bytes; `PROTOCOL` where the file ends before. */
-  readFile(file: DatastoreFile, start: number, length: number, options: StreamOptions): Promise<Uint8Array>;
+  /** Exactly these bytes; `PROTOCOL` where the file ends before. `into` is used where it is large enough. */
+  readFile(
+    file: DatastoreFile,
+    start: number,
+    length: number,
+    options: StreamOptions & { readonly into?: Uint8Array | undefined },
+  ): Promise<Uint8Array>;
 }

@@ -1,7 +1,6 @@
-import { crc32 } from 'node:zlib';
-import { OperationError } from '../../failures.ts';
 import type { DiskWriter, Extent } from '../disk-port.ts';
 import { gathered, pieceBytes, type Data, type Piece } from './pieces.ts';
+import { ReadBack, type Proof } from './read-back.ts';
 
 const sizes = {
   /** So much is written, flushed and read back at once: what an attempt that dies leaves unproven. */
@@ -35,30 +34,27 @@ export interface DiskCopyOptions {
   readonly onSent?: (bytes: number) => void;
   /** Throws when somebody else writes by now. */
   readonly check: () => Promise<void>;
+  /** Default: what was written is read back. */
+  readonly proof?: Proof;
 }
 
-/** A piece that was written, with the checksum of what it was read as. */
-type Written = Extent & { readonly checksum: number };
-
-/**
- * Writes pieces to their places and proves them: after each segment what was written is flushed and read back, and its checksum
- * compared with that of what came from the source. While one segment is proven the next one is written.
- */
+/** Writes pieces to their places and proves them segment by segment: while one is proven the next one is written. */
 export class DiskCopy {
   readonly #options: DiskCopyOptions;
   readonly #writing: Promise<void>[] = [];
-  #segment: Written[] = [];
   #segmentBytes = 0;
   #segmentRead = 0;
   #proving: Promise<void> = Promise.resolve();
-  /** One segment is proven at a time, piece by piece. */
-  readonly #readBack = Buffer.allocUnsafeSlow(pieceBytes);
+  readonly #proof: Proof;
+  /** What the target has where a piece goes, one after the other. */
+  #there: Buffer | undefined;
   /** Pieces in a row without a block that was there already; after two of them the attempt before has not come so far. */
   #strange = 0;
   #end = 0;
 
   constructor(options: DiskCopyOptions) {
     this.#options = options;
+    this.#proof = options.proof ?? new ReadBack(options.writer);
     this.#end = options.progress.offset;
   }
 
@@ -85,8 +81,9 @@ export class DiskCopy {
     if (holes === 'zero') await this.#begin(writer.zero(start, length));
   }
 
-  async #copy({ start, data, length }: Data): Promise<void> {
+  async #copy(piece: Data): Promise<void> {
     const { writer, progress, onSent } = this.#options;
+    const { start, data, length } = piece;
     this.#segmentRead += length;
     const changed = this.#mayBeThere ? await this.#differences(start, data) : [{ start: 0, length }];
     if (changed.length === 0) return;
@@ -96,7 +93,7 @@ export class DiskCopy {
       onSent?.(part.length);
       this.#segmentBytes += part.length;
     }
-    this.#segment.push({ start, length, checksum: crc32(data) });
+    this.#proof.expect(piece);
   }
 
   get #mayBeThere(): boolean {
@@ -106,7 +103,8 @@ export class DiskCopy {
 
   /** Runs of blocks that the target has otherwise, within the piece. */
   async #differences(start: number, data: Uint8Array): Promise<readonly Extent[]> {
-    const there = await this.#options.writer.read(start, data.length);
+    this.#there ??= Buffer.allocUnsafeSlow(pieceBytes);
+    const there = await this.#options.writer.read(start, data.length, this.#there);
     const runs: { start: number; length: number }[] = [];
     let same = 0;
     for (let at = 0; at < data.length; at += sizes.block) {
@@ -134,24 +132,14 @@ export class DiskCopy {
     await Promise.all(this.#writing.splice(0));
     await this.#proving;
     await this.#options.check();
-    const [segment, end] = [this.#segment, this.#end];
-    this.#segment = [];
     this.#segmentBytes = 0;
     this.#segmentRead = 0;
-    this.#proving = this.#prove(segment, end);
+    this.#proving = this.#prove(this.#end);
     this.#proving.catch(() => undefined);
   }
 
-  async #prove(segment: readonly Written[], end: number): Promise<void> {
-    const { writer, progress } = this.#options;
-    await writer.flush();
-    for (const { start, length, checksum } of segment)
-      if (crc32(await writer.read(start, length, this.#readBack)) !== checksum)
-        throw new OperationError(
-          'Unavailable',
-          `bytes ${start} to ${start + length} of the target's disk don't read as they were written: they are copied again`,
-          { code: 'CONTENT_DIFFERS' },
-        );
-    progress.offset = end;
+  async #prove(end: number): Promise<void> {
+    await this.#proof.prove();
+    this.#options.progress.offset = end;
   }
 }

@@ -43,22 +43,21 @@ export async function* withHoles(
 }
 
 /**
- * The same with neighbours put together. Data is in one of a few buffers: one is used anew once `buffers - 2` more were handed out.
+ * The same with neighbours put together, whose bytes need only be there until the next are asked for. Data is in one of a few
+ * buffers: one is used anew once `buffers - 2` more were handed out.
  */
-export async function* gathered(pieces: AsyncIterable<Piece>, buffers = 5): AsyncGenerator<Piece, void> {
-  const pool = Array.from({ length: buffers }, () => Buffer.allocUnsafeSlow(pieceBytes));
+export async function* gathered(pieces: AsyncIterable<Piece>, buffers = 4): AsyncGenerator<Piece, void> {
+  const pool: Buffer[] = [];
   let turn = 0;
-  let buffer = pool[0] as Buffer;
   let open: { readonly start: number; length: number; readonly isHole: boolean } | undefined;
   const close = (): Piece | undefined => {
     if (open === undefined) return undefined;
     const { start, length, isHole } = open;
     open = undefined;
     if (isHole) return { start, length };
-    const data = buffer.subarray(0, length);
+    const data = pool[turn]?.subarray(0, length);
     turn = (turn + 1) % buffers;
-    buffer = pool[turn] as Buffer;
-    return { start, length, data };
+    return data === undefined ? undefined : { start, length, data };
   };
   for await (const piece of pieces) {
     const isHole = piece.data === undefined;
@@ -71,7 +70,8 @@ export async function* gathered(pieces: AsyncIterable<Piece>, buffers = 5): Asyn
       }
       open ??= { start, length: 0, isHole };
       const length = isHole ? piece.length : Math.min(piece.length - at, pieceBytes - open.length);
-      if (!isHole) buffer.set(piece.data.subarray(at, at + length), open.length);
+      if (!isHole)
+        (pool[turn] ??= Buffer.allocUnsafeSlow(pieceBytes)).set(piece.data.subarray(at, at + length), open.length);
       open.length += length;
       at += length;
     }

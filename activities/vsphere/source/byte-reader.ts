@@ -1,9 +1,14 @@
-/** Takes a stream of chunks apart in portions of the reader's choice; holds one chunk and one portion, and overwrites neither. */
+import { giveBack } from '../../give-back.ts';
+
+/** Takes a stream of chunks apart in portions of the reader's choice. Holds one chunk, whose memory it frees when it is used up. */
 export class ByteReader {
   readonly #source: AsyncIterator<Uint8Array, unknown>;
-  #chunk: Buffer = Buffer.alloc(0);
+  #chunk: Uint8Array = new Uint8Array(0);
+  /** So much of the chunk is taken. */
+  #taken = 0;
   #position = 0;
 
+  /** @param source its chunks become the reader's */
   constructor(source: AsyncIterable<Uint8Array>) {
     this.#source = source[Symbol.asyncIterator]();
   }
@@ -15,23 +20,29 @@ export class ByteReader {
 
   /** The next bytes, fewer at the end of the stream. */
   async upTo(count: number): Promise<Buffer> {
-    if (this.#chunk.length === 0 && !(await this.#fill())) return this.#chunk;
-    if (this.#chunk.length >= count) return this.#cut(count);
-    const bytes = Buffer.alloc(count);
+    return await this.fill(Buffer.alloc(count));
+  }
+
+  /** The same into a buffer of the caller; answers the part of it that is filled. */
+  async fill(into: Buffer): Promise<Buffer> {
     let at = 0;
-    while (at < count && (this.#chunk.length > 0 || (await this.#fill()))) {
-      const piece = this.#cut(Math.min(count - at, this.#chunk.length));
-      piece.copy(bytes, at);
+    while (at < into.length) {
+      const piece = this.#next(into.length - at) ?? (await this.#nextChunk(into.length - at));
+      if (piece === undefined) break;
+      into.set(piece, at);
       at += piece.length;
+      this.#take(piece.length);
     }
-    return bytes.subarray(0, at);
+    return into.subarray(0, at);
   }
 
   /** Passes over bytes; false: the stream ended before. */
   async skip(count: number): Promise<boolean> {
     for (let left = count; left > 0;) {
-      if (this.#chunk.length === 0 && !(await this.#fill())) return false;
-      left -= this.#cut(Math.min(left, this.#chunk.length)).length;
+      const piece = this.#next(left) ?? (await this.#nextChunk(left));
+      if (piece === undefined) return false;
+      left -= piece.length;
+      this.#take(piece.length);
     }
     return true;
   }
@@ -41,20 +52,27 @@ export class ByteReader {
     await this.#source.return?.();
   }
 
-  #cut(count: number): Buffer {
-    const piece = this.#chunk.subarray(0, count);
-    this.#chunk = this.#chunk.subarray(count);
-    this.#position += count;
-    return piece;
+  /** What is here already, at most so many bytes. */
+  #next(most: number): Uint8Array | undefined {
+    const left = this.#chunk.length - this.#taken;
+    return left === 0 ? undefined : this.#chunk.subarray(this.#taken, this.#taken + Math.min(most, left));
   }
 
-  async #fill(): Promise<boolean> {
+  async #nextChunk(most: number): Promise<Uint8Array | undefined> {
     for (;;) {
       const next = await this.#source.next();
-      if (next.done === true) return false;
+      if (next.done === true) return undefined;
       if (next.value.length === 0) continue;
-      this.#chunk = Buffer.from(next.value.buffer, next.value.byteOffset, next.value.byteLength);
-      return true;
+      [this.#chunk, this.#taken] = [next.value, 0];
+      return this.#next(most);
     }
+  }
+
+  #take(count: number): void {
+    this.#position += count;
+    this.#taken += count;
+    if (this.#taken < this.#chunk.length) return;
+    giveBack(this.#chunk);
+    [this.#chunk, this.#taken] = [new Uint8Array(0), 0];
   }
 }

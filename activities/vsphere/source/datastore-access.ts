@@ -36,10 +36,16 @@ export class DatastoreAccess {
     return this.#on(file, options, (session, place) => session.vms.fileSize(place, { ...signalOf(options), stallMs }));
   }
 
-  /** Exactly these bytes; `PROTOCOL` where the file ends before. */
-  read(file: SourceFile, start: number, length: number, options: SourceCallOptions): Promise<Uint8Array> {
+  /** Exactly these bytes; `PROTOCOL` where the file ends before. `into` is used where it is large enough. */
+  read(
+    file: SourceFile,
+    start: number,
+    length: number,
+    options: SourceCallOptions & { readonly into?: Uint8Array },
+  ): Promise<Uint8Array> {
+    const { into } = options;
     return this.#on(file, options, (session, place) =>
-      session.vms.readFile(place, start, length, { ...signalOf(options), stallMs }),
+      session.vms.readFile(place, start, length, { ...signalOf(options), stallMs, into }),
     );
   }
 

@@ -56,6 +56,8 @@ export class ExportedDisk implements DiskReader {
       yield grain;
       this.#keeper.percent = ((grain.start + grain.data.length) / this.capacity) * 100;
     }
+    // A caller that left at the last piece takes it for unfinished: so must the lease.
+    signal.throwIfAborted();
     this.#isComplete = true;
   }
 
@@ -101,7 +103,7 @@ export class ExportedDisk implements DiskReader {
     if (size !== capacity) throw vmdkError(`its file ${file} has ${size ?? 'no'} bytes instead of ${capacity}`);
     yield* readAreas(
       await this.#allocated(signal),
-      ({ start, length }) => files.read(flat, start, length, { signal }),
+      ({ start, length }, into) => files.read(flat, start, length, { signal, into }),
       from,
     );
   }
