@@ -11,17 +11,33 @@ export interface Liveness {
   silentForMs(): number;
 }
 
-/** Runs `work` while heartbeats are sent whether or not it makes progress. */
+/**
+ * Runs `work` while heartbeats are sent whether or not it makes progress. Most work is done before the first: the server writes
+ * each one down, so one at once would cost as much as the work itself.
+ */
 export async function whileBeating<R>(details: () => object, work: () => Promise<R>): Promise<R> {
   const context = Context.current();
-  const beat = (): void => context.heartbeat(details());
-  beat();
-  const timer = setInterval(beat, beatEveryMs);
+  const timer = setInterval(() => context.heartbeat(details()), beatEveryMs);
   try {
     return await work();
   } finally {
     clearInterval(timer);
   }
+}
+
+/** The same for each of some activities that have nothing to show but that they are at work: the death of their worker is noticed soon. */
+export function beating<T extends object>(activities: T): T {
+  const entries = Object.entries(activities as Readonly<Record<string, (input: unknown) => Promise<unknown>>>);
+  return Object.fromEntries(
+    entries.map(([name, work]) => [
+      name,
+      (input: unknown) =>
+        whileBeating(
+          () => ({ doing: name }),
+          () => work(input),
+        ),
+    ]),
+  ) as T;
 }
 
 /** Heartbeat details of the attempt before this one, if they have the expected shape. */

@@ -5,7 +5,7 @@ import type {
   HibernationActivities,
   MigrationActivities,
 } from '../../workflows/contracts/activities.ts';
-import { whileBeating } from '../heartbeat.ts';
+import { beating } from '../heartbeat.ts';
 import { createAwaitMigrated } from './await-migrated.ts';
 import { createChangeSet, createReportSet } from './change-set.ts';
 import { seen, type HibernateDeps } from './deps.ts';
@@ -48,21 +48,6 @@ export function createHibernateActivities(deps: HibernateDeps): HibernateActivit
     lookAtDrain: createLookAtDrain(deps),
     cordon: createCordon(deps),
   });
-}
-
-/** Each shows that it is at work, so that the death of its worker is noticed soon. */
-function beating<T extends object>(activities: T): T {
-  const entries = Object.entries(activities as Readonly<Record<string, (input: unknown) => Promise<unknown>>>);
-  return Object.fromEntries(
-    entries.map(([name, work]) => [
-      name,
-      (input: unknown) =>
-        whileBeating(
-          () => ({ doing: name }),
-          () => work(input),
-        ),
-    ]),
-  ) as T;
 }
 
 /** Those that wait. */

@@ -1,4 +1,5 @@
 import type { VmopActivities, VmopWaits } from '../../workflows/contracts/activities.ts';
+import { beating } from '../heartbeat.ts';
 import { createCollect } from './collect.ts';
 import { createCreateVmop, createDeleteVmop } from './create-vmop.ts';
 import type { VmopDeps } from './deps.ts';
@@ -15,15 +16,18 @@ import { createTakeOver } from './take-over.ts';
 /** The activities of VM operations. */
 export function createVmopActivities(deps: VmopDeps): VmopActivities {
   return {
-    listActiveVmops: createListActive(deps),
-    intake: createIntake(deps),
-    lookAtVm: createLookAtVm(deps),
-    createVmop: createCreateVmop(deps),
-    deleteVmop: createDeleteVmop(deps),
+    ...beating({
+      listActiveVmops: createListActive(deps),
+      intake: createIntake(deps),
+      lookAtVm: createLookAtVm(deps),
+      createVmop: createCreateVmop(deps),
+      deleteVmop: createDeleteVmop(deps),
+      pin: createPin(deps),
+      sendSignal: createSendSignal(deps),
+      finishVmop: createFinish(deps),
+    }),
+    // These have more to show.
     takeOver: createTakeOver(deps),
-    pin: createPin(deps),
-    sendSignal: createSendSignal(deps),
-    finishVmop: createFinish(deps),
     releaseVmop: createRelease(deps),
     sweepVmops: createSweep(deps),
     collectVmops: createCollect(deps),

@@ -26,7 +26,7 @@ export const budgets = {
     retry: retry('5s', '60s', 2, 10),
   },
   /** A large disk over a slow line; the number of attempts is the request's. */
-  importToTemp: { ...untilItEnded, startToCloseTimeout: '6h', heartbeatTimeout: '20s', retry: retry('5s', '60s', 2) },
+  importToTemp: { ...untilItEnded, startToCloseTimeout: '6h', heartbeatTimeout: '20s', retry: retry('1s', '60s', 2) },
   finalizeTemp: {
     ...untilItEnded,
     startToCloseTimeout: '10m',

@@ -7,8 +7,11 @@ const untilItEnded = { cancellationType: 'WAIT_CANCELLATION_COMPLETED' } as cons
 /** An API server that is down this long is waited for; then the operation fails. */
 const outage = '10m';
 
+/** A worker that says nothing for this long is taken for dead. */
+const silence = '15s';
+
 /** A single request has 10 s; what takes several is given room for them. */
-const short = { startToCloseTimeout: '20s', retry: retry('250ms', '5s', 2) } as const;
+const short = { startToCloseTimeout: '20s', heartbeatTimeout: silence, retry: retry('250ms', '5s', 2) } as const;
 
 /** How long each activity may take, be silent and be repeated. */
 export const budgets = {
@@ -22,24 +25,24 @@ export const budgets = {
     ...untilItEnded,
     startToCloseTimeout: '30m',
     scheduleToCloseTimeout: '40m',
-    heartbeatTimeout: '15s',
+    heartbeatTimeout: silence,
     retry: retry('250ms', '5s', 2),
   },
   /** The limits of the waits are the configuration's. One that only reads is left behind at once when somebody takes over. */
-  wait: { startToCloseTimeout: '1 year', heartbeatTimeout: '15s', retry: retry('250ms', '10s', 2) },
+  wait: { startToCloseTimeout: '1 year', heartbeatTimeout: silence, retry: retry('250ms', '10s', 2) },
   /** Writes its progress and may call off the migration: has to end before anybody else acts. */
   waitForMigration: {
     ...untilItEnded,
     startToCloseTimeout: '1 year',
-    heartbeatTimeout: '15s',
+    heartbeatTimeout: silence,
     retry: retry('250ms', '10s', 2),
   },
   pin: { ...untilItEnded, ...short, scheduleToCloseTimeout: outage },
   signal: { ...untilItEnded, ...short, scheduleToCloseTimeout: outage },
   /** The last words on the object: they are written, however long that takes. */
-  finish: { startToCloseTimeout: '20s', retry: retry('250ms', '10s', 2) },
-  release: { startToCloseTimeout: '1 day', heartbeatTimeout: '15s', retry: retry('250ms', '10s', 2) },
-  upkeep: { startToCloseTimeout: '10m', heartbeatTimeout: '15s', retry: retry('1s', '5s', 2, 3) },
+  finish: { startToCloseTimeout: '20s', heartbeatTimeout: silence, retry: retry('250ms', '10s', 2) },
+  release: { startToCloseTimeout: '1 day', heartbeatTimeout: silence, retry: retry('250ms', '10s', 2) },
+  upkeep: { startToCloseTimeout: '10m', heartbeatTimeout: silence, retry: retry('1s', '5s', 2, 3) },
 } as const satisfies Readonly<Record<string, ActivityOptions>>;
 
 /** A coordinator with nothing to do closes after this time; the next operation starts a new one. */
