@@ -4,13 +4,7 @@ import pLimit from 'p-limit';
 import type { SweepResult, VmopActivities } from '../../workflows/contracts/activities.ts';
 import { vmCoordinatorId, vmOperationId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
-import {
-  vmopKeys,
-  type CoordinatorInput,
-  type OperationNote,
-  type Submission,
-  type SubmitAnswer,
-} from '../../workflows/contracts/vmop.ts';
+import { vmopKeys, type CoordinatorInput, type Submission, type SubmitAnswer } from '../../workflows/contracts/vmop.ts';
 import { whileBeating } from '../heartbeat.ts';
 import { resources } from '../kubernetes/resources.ts';
 import { isOpen } from '../open-workflow.ts';
@@ -82,24 +76,13 @@ async function withoutWorkflow(temporal: Client, open: readonly Vmop[]): Promise
   return checked.filter(({ vmop, runs }) => (vmop.isDeleting && !vmop.isTerminal) || !runs).map(({ vmop }) => vmop);
 }
 
-async function bringBack(temporal: Client, { ref, isDeleting }: Vmop): Promise<void> {
+/** One that is being deleted as well: its coordinator may have told a workflow that was ended before it had listened. */
+async function bringBack(temporal: Client, { ref }: Vmop): Promise<void> {
   const { namespace, vmName } = ref;
-  const workflowId = vmCoordinatorId(namespace, vmName);
   const input: CoordinatorInput = { namespace, vmName };
-  const { taskQueue } = Context.current().info;
-  if (isDeleting) {
-    await temporal.workflow.signalWithStart<Workflow, [OperationNote]>('vmCoordinator', {
-      taskQueue,
-      workflowId,
-      args: [input],
-      signal: messages.opDeleted,
-      signalArgs: [{ uid: ref.uid }],
-    });
-    return;
-  }
   const operation = new WithStartWorkflowOperation<Workflow>('vmCoordinator', {
-    taskQueue,
-    workflowId,
+    taskQueue: Context.current().info.taskQueue,
+    workflowId: vmCoordinatorId(namespace, vmName),
     args: [input],
     workflowIdConflictPolicy: 'USE_EXISTING',
   });

@@ -138,6 +138,8 @@ export interface OperationNote {
   readonly uid: string;
   /** With `opEnded`: a newer operation took over and still has to write the result. */
   readonly fenced?: boolean;
+  /** With `opEnded`: UIDs of older operations that it was to take over and has not: they are as active as they were. */
+  readonly leftOver?: readonly string[];
 }
 
 /** Body of the signal `takeDown` to a `vmOperation`: end now, and who cleans up. */

@@ -77,10 +77,14 @@ export class Ledger {
     for (const uid of uids) this.#active.delete(uid);
   }
 
-  /** What a fenced operation left is written by the one that took over: it counts until that one is over too. */
-  end({ uid, fenced = false }: OperationNote): void {
+  /**
+   * What a fenced operation left is written by the one that took over: it counts until that one is over too, and longer where that
+   * one did not come to it.
+   */
+  end({ uid, fenced = false, leftOver = [] }: OperationNote): void {
     if (fenced) return;
-    this.drop([uid, ...(this.#active.get(uid)?.supersedes ?? [])]);
+    const supersedes = this.#active.get(uid)?.supersedes ?? [];
+    this.drop([uid, ...supersedes.filter((older) => !leftOver.includes(older))]);
   }
 
   #enter(op: ActiveOperation): void {

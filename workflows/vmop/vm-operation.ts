@@ -46,6 +46,8 @@ class VmOperation {
   readonly #state: OperationState;
   readonly #scope = new CancellationScope();
   #order: TakeDown | undefined;
+  /** UIDs of those it has yet to take over. */
+  #toTakeOver: readonly string[] = [];
 
   constructor(input: OperationInput) {
     this.#input = input;
@@ -111,12 +113,14 @@ class VmOperation {
     if (op.type === 'Restore' || op.type === 'Clone')
       return await this.#finish(failed('OperationFailed', notSupported(op)));
     const scope = { op, vmUid };
+    this.#toTakeOver = incumbents.map(({ uid }) => uid);
     for (const incumbent of incumbents) {
       this.#state.enter('take-over', `${incumbent.name} (${inWords(incumbent)})`);
       const taken = await control<VmopActivities>(
         budgets.takeOver,
         `take over from ${incumbent.name} (${inWords(incumbent)})`,
       ).takeOver({ ...scope, incumbent });
+      this.#toTakeOver = this.#toTakeOver.filter((uid) => uid !== incumbent.uid);
       if (taken.outcome === 'still-aborting') return await this.#finish(failed('OperationFailed', taken.message));
     }
     if (op.type === 'Migrate' || op.type === 'Evict') {
@@ -200,7 +204,11 @@ class VmOperation {
   /** Its coordinator may be gone: then nobody needs to know. */
   async #tellCoordinator(): Promise<void> {
     const { namespace, vmName, uid } = this.#input.op;
-    const note: OperationNote = { uid, ...(this.#state.isFenced ? { fenced: true } : {}) };
+    const note: OperationNote = {
+      uid,
+      ...(this.#state.isFenced ? { fenced: true } : {}),
+      ...(this.#toTakeOver.length === 0 ? {} : { leftOver: this.#toTakeOver }),
+    };
     await getExternalWorkflowHandle(vmCoordinatorId(namespace, vmName))
       .signal<[OperationNote]>(messages.opEnded, note)
       .catch(() => undefined);

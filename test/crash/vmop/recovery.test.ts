@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { resources } from '../../../activities/kubernetes/resources.ts';
+import { messages } from '../../../workflows/contracts/messages.ts';
 import { vmopKeys } from '../../../workflows/contracts/vmop.ts';
-import { delayAnnotations } from '../../sim/vm-layer/switches.ts';
+import { delayAnnotations, switches } from '../../sim/vm-layer/switches.ts';
 import { VmRig } from '../../support/vm-rig.ts';
 import { stays, waitFor } from '../../support/wait-for.ts';
 
@@ -51,6 +52,34 @@ describe('operations outlive what they depend on', () => {
     await rig.startWorker();
     assert.equal(await start.ends(90_000), 'Completed/OperationCompleted');
     assert.equal(rig.layer.instancesOf(scenario.namespace, 'a').length, 1);
+  });
+
+  test('a deletion whose workflow and worker are ended in the middle is carried out by the sweep', async () => {
+    const scenario = await rig.scenario();
+    await scenario.vm('a', {
+      running: true,
+      annotations: { [switches.migrationStuckAt]: 'Running', [delayAnnotations.abortDelay]: '10m' },
+    });
+    const move = await scenario.op('Migrate', 'a');
+    await move.inProgress();
+    await move.remove();
+    await scenario.coordinator('a').signal(messages.opDeleted, { uid: move.uid });
+    await move.is('Terminating', ({ phase }) => phase === 'Terminating');
+    await rig.killWorkers();
+    await move.handle.terminate('by a test');
+    await scenario.annotate('a', { [delayAnnotations.abortDelay]: undefined });
+    await rig.startWorker();
+    let sweeps = 0;
+    await waitFor(
+      'the object to be gone',
+      async () => {
+        const workflowId = `sweep-${scenario.namespace}-${++sweeps}`;
+        await rig.client.workflow.execute('vmopSweep', { taskQueue: rig.taskQueue, workflowId, args: [] });
+        return (await move.read()) === undefined;
+      },
+      { timeoutMs: 60_000, intervalMs: 1_000 },
+    );
+    assert.deepEqual(await scenario.migrations(), []);
   });
 
   test('the API server is away: nothing fails, everything goes on afterwards', async () => {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pLimit from 'p-limit';
+import { resources } from '../../../activities/kubernetes/resources.ts';
+import { messages } from '../../../workflows/contracts/messages.ts';
 import { delayAnnotations, switches } from '../../sim/vm-layer/switches.ts';
 import { VmRig, type VmScenario } from '../../support/vm-rig.ts';
 
@@ -136,6 +138,30 @@ describe('operations that race', () => {
       assert.equal(await stop.ends(), 'Completed/OperationCompleted');
       assert.equal(await start.ends(), 'Completed/OperationCompleted');
       await scenario.vmIs('e', ({ phase }) => phase === 'Stopped');
+    });
+
+    test('an older one whose successor is abandoned before it has taken over is still there for the next', async () => {
+      const scenario = await rig.scenario();
+      await scenario.vm('f', { runPolicy: 'Manual', annotations: { [switches.unschedulable]: 'true' } });
+      const start = await scenario.op('Start', 'f');
+      await start.inProgress();
+      // The fence comes through, what is to be written after it does not.
+      const refusal = rig.proxy.refuse(
+        { method: `patch ${resources.vmop.plural}`, match: ({ path }) => path.endsWith(start.name) },
+        503,
+        'ServiceUnavailable',
+      );
+      const stop = await scenario.op('Stop', 'f');
+      assert.equal((await start.result()).outcome, 'fenced');
+      await scenario
+        .coordinator('f')
+        .executeUpdate(messages.abandon, { args: [{ uid: stop.uid, by: 'a test', reason: 'it hangs' }] });
+      assert.equal(await stop.ends(), 'Failed/OperationFailed');
+      await stop.result();
+      refusal.remove();
+      const forced = await scenario.op('Stop', 'f', { force: true });
+      assert.equal(await forced.ends(), 'Completed/OperationCompleted');
+      assert.equal(await start.ends(), 'Completed/Superseded');
     });
 
     test('vmop/A38 equal names in different namespaces have nothing to do with each other', async () => {

@@ -76,6 +76,17 @@ test('what a fenced operation leaves counts until the one that took over is over
   assert.deepEqual(ledger.active, []);
 });
 
+test('what one that ended early was to take over and has not stays active', () => {
+  const ledger = new Ledger(undefined);
+  for (const uid of ['first', 'second', 'new']) ledger.accept({ op: ref(uid) });
+  ledger.update('new', { supersedes: ['first', 'second'] });
+  ledger.end({ uid: 'new', leftOver: ['second'] });
+  assert.deepEqual(
+    ledger.active.map(({ uid }) => uid),
+    ['second'],
+  );
+});
+
 test('names of objects fit into what the API takes, migration included', () => {
   for (const vmName of ['a', 'x'.repeat(253), `${'y'.repeat(220)}.z`]) {
     const name = objectName(vmName, { type: 'Restart', force: true }, 'abcd1234');
