@@ -77,13 +77,13 @@ function findingOf(spec: BatchSpec, instance: InstanceRecord, isEnabled: boolean
   const silent =
     tools === undefined
       ? undefined
-      : ({ code: 'NO_GUEST_TOOLS', message: tools.why, expected: 'running guest tools', found: 'none' } as const);
+      : ({ code: 'NO_GUEST_TOOLS', message: tools.what, expected: 'running guest tools', found: 'none' } as const);
   if (spec.defaults.force_conflict_resolution) return silent;
   if (holds(spec.include_expression, instance, overridesOf(spec, instance.uuid))) return silent;
   const message = `Instance no longer matches batch expression: ${spec.include_expression} (it is at ${instance.location})`;
   return {
     code: 'EXPRESSION_MISMATCH',
-    message: silent === undefined ? message : `${message}; ${silent.message}`,
+    message: tools === undefined ? message : `${message}; ${tools.why}`,
     expected: spec.include_expression,
     found: instance.location,
   };

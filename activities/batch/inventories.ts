@@ -12,6 +12,7 @@ export interface Inventory {
   readonly networks: ReadonlyMap<string, NetworkRecord>;
   readonly warnings: InventoryPage['warnings'];
   readonly unread: readonly string[];
+  readonly noVms: readonly string[];
 }
 
 /** Whole inventories of sources, shared by those that ask at about the same time. */
@@ -56,6 +57,7 @@ async function read(source: Source, options: SourceCallOptions): Promise<Invento
   const networks = new Map<string, NetworkRecord>();
   const warnings: InventoryPage['warnings'][number][] = [];
   const unread: string[] = [];
+  const noVms: string[] = [];
   for await (const page of source.inventory(options)) {
     for (const network of page.networks) networks.set(network.uuid, network);
     for (const one of page.instances) {
@@ -71,7 +73,8 @@ async function read(source: Source, options: SourceCallOptions): Promise<Invento
     }
     warnings.push(...page.warnings);
     unread.push(...page.unread);
+    noVms.push(...page.noVms);
   }
   const sorted = [...instances.values()].sort((a, b) => (a.uuid < b.uuid ? -1 : 1));
-  return { at, instances: sorted, networks, warnings, unread };
+  return { at, instances: sorted, networks, warnings, unread, noVms };
 }

@@ -8,6 +8,8 @@ export interface InventoryPage {
   readonly warnings: readonly { readonly type: string; readonly message: string }[];
   /** VMs that are there and not among the instances, for whatever reason: never to be treated as missing. By `source_specific_id`. */
   readonly unread: readonly string[];
+  /** Those of `unread` that no batch migrates: templates, service VMs of a cluster, the appliance. */
+  readonly noVms: readonly string[];
 }
 
 export type SourcePower = 'on' | 'off' | 'suspended';

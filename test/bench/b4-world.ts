@@ -126,6 +126,7 @@ export function noOpWorld(vms: number, temporal: Client, specs: BatchSpecs): Bat
         networks: [network],
         warnings: [],
         unread: [],
+        noVms: [],
       };
     },
     fetch: (vm: string) => Promise.resolve({ instance: instanceOf(indexOf(vm)), networks: [network] }),

@@ -2,6 +2,7 @@ import type { Conflict } from '../contracts/conflict.ts';
 import { messages } from '../contracts/messages.ts';
 import type { TemplateSwapStatus } from '../contracts/template.ts';
 import { code, codeBlock, plain, table } from '../domain/markdown.ts';
+import { resolveHere, yourName } from '../shared/send-here.ts';
 
 /** What the Web UI's own dialog can send in a status, and what it does. */
 const updates: Readonly<Record<string, readonly (readonly [name: string, effect: string])[]>> = {
@@ -11,8 +12,6 @@ const updates: Readonly<Record<string, readonly (readonly [name: string, effect:
     [messages.endKeep, 'destroy the previous template now'],
   ],
 };
-
-const yourName = 'your name';
 
 /** What a person can do now: in the Web UI first, then from a terminal. */
 export function whatToDo(status: TemplateSwapStatus): string {
@@ -47,7 +46,6 @@ function afterFailure({ failure, next }: TemplateSwapStatus): string[] {
 }
 
 function question(open: Conflict): string {
-  const body = { conflictId: open.id, decision: open.options[0]?.decision ?? 'retry', by: yourName };
   return [
     `### Conflict ${open.code}`,
     `${plain(open.what)}.`,
@@ -56,8 +54,7 @@ function question(open: Conflict): string {
       ['decision', 'effect'],
       open.options.map(({ decision, effect }) => [code(decision), plain(effect)]),
     ),
-    `Decide here: *More Actions*, *Send an Update* (or *Send a Signal*), name ${code(messages.resolve)}, with your decision and name in`,
-    codeBlock(JSON.stringify(body, undefined, 2), 'json'),
+    ...resolveHere(open),
   ].join('\n\n');
 }
 

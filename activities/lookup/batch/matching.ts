@@ -28,8 +28,8 @@ export async function matching({ config, inventories }: BatchDeps, spec: BatchSp
       if (holds(spec.include_expression, instance, overridesOf(spec, instance.uuid)))
         matches.set(instance.uuid, { instance, networks });
     }
-    if (inventory.unread.length > 0)
-      warnings.push(`${inventory.unread.length} VMs of source ${source} could not be read and are not in this plan`);
+    const unread = inventory.unread.length - inventory.noVms.length;
+    if (unread > 0) warnings.push(`${unread} VMs of source ${source} could not be read and are not in this plan`);
   }
   return { matches: [...matches.values()], warnings };
 }

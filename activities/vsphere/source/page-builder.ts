@@ -16,6 +16,7 @@ export class PageBuilder {
   readonly #delivered = new Set<string>();
   #warnings: InventoryPage['warnings'][number][] = [];
   #unread: string[] = [];
+  #noVms: string[] = [];
   #instances: InstanceRecord[] = [];
 
   constructor(networks: NetworkIndex) {
@@ -39,8 +40,9 @@ export class PageBuilder {
   }
 
   addLeftOut(leftOut: readonly LeftOut[]): void {
-    for (const { candidate, type, why } of leftOut) {
+    for (const { candidate, type, why, isNoVm } of leftOut) {
       this.#leaveOut(candidate.ref, type, `${candidate.location}: ${why}`);
+      if (isNoVm) this.#noVms.push(idOf(candidate.ref));
     }
   }
 
@@ -51,8 +53,9 @@ export class PageBuilder {
       networks: this.#newNetworks(),
       warnings: this.#warnings,
       unread: this.#unread,
+      noVms: this.#noVms,
     };
-    [this.#instances, this.#warnings, this.#unread] = [[], [], []];
+    [this.#instances, this.#warnings, this.#unread, this.#noVms] = [[], [], [], []];
     return page;
   }
 

@@ -18,6 +18,8 @@ export interface LeftOut {
   readonly candidate: Candidate;
   readonly type: 'Instances were ignored' | 'Instances not imported';
   readonly why: string;
+  /** What it is can be told, and it is nothing that a batch migrates. */
+  readonly isNoVm: boolean;
 }
 
 /** The folder or vApp that a VM is in. */
@@ -38,10 +40,11 @@ export function chooseCandidates(all: readonly Candidate[]): {
   for (const candidate of all.toSorted(byLocation)) {
     const why = ignoredFor(candidate);
     const first = byUuid.get(candidate.uuid);
-    if (why !== undefined) leftOut.push({ candidate, type: 'Instances were ignored', why });
+    if (why !== undefined)
+      leftOut.push({ candidate, type: 'Instances were ignored', why, isNoVm: why !== noConfiguration });
     else if (first !== undefined) {
       const text = `it has the instance UUID of ${first.location} (${candidate.uuid})`;
-      leftOut.push({ candidate, type: 'Instances not imported', why: text });
+      leftOut.push({ candidate, type: 'Instances not imported', why: text, isNoVm: false });
     } else {
       byUuid.set(candidate.uuid, candidate);
       chosen.push(candidate);
@@ -55,9 +58,12 @@ function byLocation(one: Candidate, other: Candidate): number {
   return one.ref.value < other.ref.value ? -1 : 1;
 }
 
+/** What it is can't be told. */
+const noConfiguration = 'it has no configuration';
+
 function ignoredFor({ props, uuid }: Candidate): string | undefined {
   if (/^vCLS\b/.test(textOf(props.get('name')))) return 'it is a service VM of the cluster';
-  if (uuid === '') return 'it has no configuration';
+  if (uuid === '') return noConfiguration;
   if (isTrue(props.get('config.template'))) return 'it is a template';
   const products = listOf(fieldsOf(props.get('config.vAppConfig'))['product']);
   return products.some(({ name }) => /vcenter server/i.test(textOf(name))) ? 'it is a vCenter appliance' : undefined;

@@ -177,6 +177,8 @@ test('what is no VM to migrate is left out, named with a reason and never taken 
     `Instances were ignored: ${path}/vCLS-1: it is a service VM of the cluster`,
   ]);
   for (const { id } of [template, service, appliance, windows]) assert.ok(page.unread.includes(id), id);
+  for (const { id } of [template, service, appliance]) assert.ok(page.noVms.includes(id), id);
+  assert.ok(!page.noVms.includes(windows.id), 'it is a VM, of which something is not known');
 });
 
 test('a VM without guest data is delivered, with a warning', async () => {

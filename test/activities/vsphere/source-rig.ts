@@ -86,7 +86,7 @@ export async function readAll(
   source: Source,
   options: Parameters<Source['inventory']>[0] = {},
 ): Promise<InventoryPage & { readonly pages: number }> {
-  const all = { instances: [], networks: [], warnings: [], unread: [] } as {
+  const all = { instances: [], networks: [], warnings: [], unread: [], noVms: [] } as {
     [K in keyof InventoryPage]: InventoryPage[K][number][];
   };
   let pages = 0;
@@ -96,6 +96,7 @@ export async function readAll(
     all.networks.push(...page.networks);
     all.warnings.push(...page.warnings);
     all.unread.push(...page.unread);
+    all.noVms.push(...page.noVms);
   }
   return { ...all, pages };
 }

@@ -18,6 +18,7 @@ import { aNic, aVm, someFacts } from './record-builders.ts';
 export class LookupWorld {
   readonly vms = new Map<string, InstanceRecord[]>([['vc1', []]]);
   readonly unread = new Map<string, readonly string[]>();
+  readonly noVms = new Map<string, readonly string[]>();
   readonly owned: OwnedInstance[] = [];
   /** Open entries by uuid. */
   readonly entries = new Map<string, { readonly batch: string; readonly status: string }>();
@@ -93,12 +94,12 @@ export class LookupWorld {
   #source(name: string): Source {
     const instances = this.vms.get(name) ?? [];
     const networks = [aNetwork(name)];
-    const { unread, sourceFailure, isTracked } = this;
+    const { unread, noVms, sourceFailure, isTracked } = this;
     const fake: Partial<Source> = {
       async *inventory() {
         await Promise.resolve();
         if (sourceFailure !== undefined) throw sourceFailure;
-        yield { instances, networks, warnings: [], unread: unread.get(name) ?? [] };
+        yield { instances, networks, warnings: [], unread: unread.get(name) ?? [], noVms: noVms.get(name) ?? [] };
       },
       fetch: (vm) => {
         const instance = instances.find(({ source_specific_id }) => source_specific_id === vm);

@@ -149,6 +149,16 @@ describe('the plan of a batch', () => {
     assert.match((await planned(world)).warnings[0] ?? '', /1 VMs of source vc1 could not be read/);
   });
 
+  test('templates and such are left out without a word: no batch has them', async () => {
+    const world = new LookupWorld();
+    world.add('a');
+    world.noVms.set('vc1', ['VirtualMachine:vm-7', 'VirtualMachine:vm-8']);
+    world.unread.set('vc1', ['VirtualMachine:vm-7', 'VirtualMachine:vm-8']);
+    assert.deepEqual((await planned(world)).warnings, []);
+    world.unread.set('vc1', ['VirtualMachine:vm-7', 'VirtualMachine:vm-8', 'VirtualMachine:vm-9']);
+    assert.match((await planned(world)).warnings[0] ?? '', /^1 VMs of source vc1 could not be read/);
+  });
+
   test("a source that can't be read fails the whole: half a plan would be a wrong one", async () => {
     const world = new LookupWorld();
     world.sourceFailure = new Error('no route to host');

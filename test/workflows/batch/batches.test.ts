@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
+import type { WorkflowHandle } from '@temporalio/client';
+import { searchKeys } from '../../../workflows/contracts/attributes.ts';
 import { messages } from '../../../workflows/contracts/messages.ts';
 import type { MigrationWindow } from '../../../workflows/domain/batch/records.ts';
 import { networkGone } from './findings.ts';
@@ -183,6 +185,23 @@ test('an entry in Error or Conflict is counted as one that needs a person', asyn
   const { batchStatus, waitingFor, message } = await batch.view();
   assert.deepEqual([batchStatus, waitingFor], ['Running', 'person']);
   assert.match(message, /0 finished, 2 need attention/);
+});
+
+test('the lists have a batch among what waits for a person, beside its VM, until nobody in it does any more', async () => {
+  const vm = stage.world.add('vm01', { finding: networkGone });
+  const batch = await stage.batch({ vms: [vm] });
+  await batch.start();
+  const entry = batch.entry(vm);
+  await entry.reaches('Conflict');
+  const waitFor = async ({ handle }: { readonly handle: WorkflowHandle }): Promise<string | undefined> =>
+    (await handle.describe()).typedSearchAttributes.get(searchKeys.waitingFor);
+  assert.equal(await waitFor(entry), 'person');
+  await stage.until('the batch to be listed', async () => (await waitFor(batch)) === 'person');
+  await entry.update(messages.cancel);
+  await stage.until(
+    'neither to be listed',
+    async () => (await waitFor(entry)) === undefined && (await waitFor(batch)) === undefined,
+  );
 });
 
 test('apply of the same is nothing, of something else an edit', async () => {

@@ -40,6 +40,20 @@ for (const [what, odd, why] of [
   });
 }
 
+test('of what is ignored, only a VM without configuration may be one to migrate', () => {
+  const odd = [candidate('t', { 'config.template': true }), candidate('vCLS-4c44', {}, ''), candidate('x', {}, '')];
+  const { leftOut } = chooseCandidates([...odd, candidate('a', {}, 'u-1'), candidate('copy', {}, 'u-1')]);
+  assert.deepEqual(
+    leftOut.map(({ candidate: { ref }, isNoVm }) => [ref.value, isNoVm]),
+    [
+      ['vm-copy', false],
+      ['vm-t', true],
+      ['vm-vCLS-4c44', true],
+      ['vm-x', false],
+    ],
+  );
+});
+
 test('a VM that is only named like one of those is chosen', () => {
   const near = [
     candidate('myvCLS-1'),
