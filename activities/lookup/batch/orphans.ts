@@ -73,28 +73,36 @@ function inOrder(a: Orphan, b: Orphan): number {
   return key(a) < key(b) ? -1 : 1;
 }
 
+/** Of one source. Not whole: among the VMs that could not be read any may be the one that is looked for. */
+interface Seen {
+  readonly byUuid: ReadonlyMap<string, InstanceRecord>;
+  readonly isWhole: boolean;
+}
+
 /** Source VMs by uuid; each source is read once. */
 class Sources {
   readonly #deps: BatchDeps;
-  readonly #known = new Map<string, Promise<ReadonlyMap<string, InstanceRecord> | undefined>>();
+  readonly #known = new Map<string, Promise<Seen | undefined>>();
 
   constructor(deps: BatchDeps) {
     this.#deps = deps;
   }
 
-  /** Undefined: the source can't be asked. */
+  /** Undefined: it can't be told. */
   async find(vm: { readonly source: string; readonly uuid: string }): Promise<InstanceRecord | 'gone' | undefined> {
     const known = this.#known.get(vm.source) ?? this.#read(vm.source);
     this.#known.set(vm.source, known);
-    const instances = await known;
-    return instances === undefined ? undefined : (instances.get(vm.uuid) ?? 'gone');
+    const seen = await known;
+    return seen?.byUuid.get(vm.uuid) ?? (seen?.isWhole === true ? 'gone' : undefined);
   }
 
-  async #read(source: string): Promise<ReadonlyMap<string, InstanceRecord> | undefined> {
+  async #read(source: string): Promise<Seen | undefined> {
     try {
-      const { instances, unread } = await this.#deps.inventories.of(source);
-      // Among those that couldn't be read any may be the one.
-      return unread.length > 0 ? undefined : new Map(instances.map((instance) => [instance.uuid, instance]));
+      const { instances, unread, noVms } = await this.#deps.inventories.of(source);
+      return {
+        byUuid: new Map(instances.map((instance) => [instance.uuid, instance])),
+        isWhole: unread.length === noVms.length,
+      };
     } catch (err) {
       this.#deps.log.warn('a source could not be read for the list of orphans', {
         source,

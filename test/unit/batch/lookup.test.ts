@@ -326,6 +326,24 @@ describe('what was left behind', () => {
     assert.equal((await world.ask({ what: 'orphans' })).orphans.length, 1);
   });
 
+  test('a VM that could be read is told though others could not; a template hides nobody', async () => {
+    const world = new LookupWorld();
+    const a = world.add('a', { running: false });
+    world.owned.push(owned('a', { uuid: a.uuid }), owned('b', { uuid: '5298cc11-96ea-4f50-b018-999999999999' }));
+    world.unread.set('vc1', ['VirtualMachine:vm-7']);
+    const told = async (): Promise<unknown> =>
+      (await world.ask({ what: 'orphans' })).orphans.map(({ name, sourcePower, why }) => [name, sourcePower, why]);
+    const off = [
+      'a',
+      'off',
+      'no entry stands behind it, and its source is off that was on: adopt it, or switch the source on',
+    ];
+    assert.deepEqual(await told(), [off, ['b', undefined, 'no entry stands behind it']]);
+    world.noVms.set('vc1', ['VirtualMachine:vm-7']);
+    const gone = 'no entry stands behind it; its source has no such VM any more';
+    assert.deepEqual(await told(), [off, ['b', undefined, gone]]);
+  });
+
   test("a target that can't be asked is named", async () => {
     const world = new LookupWorld();
     world.targetFailure = new TargetError('UNREACHABLE', 'no answer');
