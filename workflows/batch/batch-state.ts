@@ -7,6 +7,7 @@ import type { BatchSpec, BatchStatus } from '../domain/batch/records.ts';
 import { Publisher } from '../shared/attributes.ts';
 import { defined } from '../shared/defined.ts';
 import { now } from '../shared/now.ts';
+import { batchDetails } from './batch-details.ts';
 
 /** Of those that wait for others, this many are named. */
 const shownWaits = 20;
@@ -148,20 +149,7 @@ export class BatchRecord {
       atRisk: this.isCommitted,
       progress: Math.round((view.progress ?? 0) * 100) / 100,
     });
-    const counts = Object.entries(view.counts).map(([phase, count]) => `- ${count} ${phase}`);
-    setCurrentDetails(
-      [
-        `**${this.#name}**: ${view.status}, ${view.members} VMs. ${view.message}`,
-        '',
-        ...counts,
-        '',
-        ...view.windows.map(
-          ({ name, state, held, capacity }) =>
-            `- window ${name}: ${state}, ${held} of ${capacity === 0 ? '∞' : capacity} places taken`,
-        ),
-        ...view.next.map((command) => `- \`${command}\``),
-      ].join('\n'),
-    );
+    setCurrentDetails(batchDetails(view));
   }
 
   #next(needing: number): string[] {

@@ -1,8 +1,8 @@
 import type { Conflict } from '../contracts/conflict.ts';
 import { stepsOf } from '../domain/batch/entry-steps.ts';
 import type { Entry } from '../domain/batch/entry.ts';
-import { code, lines, pane, plain } from '../domain/markdown.ts';
-import { resolveHere } from '../shared/send-here.ts';
+import { code, lines, list, pane, plain } from '../domain/markdown.ts';
+import { question } from '../shared/send-here.ts';
 
 const marks = { pending: '·', active: '▶', done: '✔', skipped: '–', failed: '✘' } as const;
 
@@ -42,16 +42,6 @@ function isToldBelow({ status, message, conflict, error }: Entry): boolean {
   return [status === 'Conflict' ? conflict : undefined, error].some((one) => one && message.endsWith(one.message));
 }
 
-function question(open: Conflict): string[] {
-  return [
-    `**Conflict ${open.code}**: ${plain(open.what)}`,
-    list([`expected: ${plain(open.expected)}`, `found: ${plain(open.found)}`]),
-    'Choices:',
-    list(open.options.map(({ decision, effect }) => `${code(decision)}: ${plain(effect)}`)),
-    ...resolveHere(open),
-  ];
-}
-
 function facts({ window, error }: Entry): string[] {
   return [
     ...(window === undefined
@@ -59,8 +49,4 @@ function facts({ window, error }: Entry): string[] {
       : [`window ${plain(window.name)}${window.end === undefined ? '' : `, ends ${window.end}`}`]),
     ...(error === undefined ? [] : [`**${error.code}**: ${plain(error.message)}`]),
   ];
-}
-
-function list(items: readonly string[]): string {
-  return items.map((item) => `- ${item}`).join('\n');
 }

@@ -18,6 +18,7 @@ import { afterSlotCall, noSlots, type SlotCall, type SlotGrant, type Slots } fro
 import { insist } from '../shared/insist.ts';
 import { control } from '../shared/proxies.ts';
 import { budgets } from './budgets.ts';
+import { list, pane, plain } from '../domain/markdown.ts';
 
 /** How often it looks whether those that hold slots are still there. */
 const reclaimEveryMs = 300_000;
@@ -113,8 +114,8 @@ class SlotKeeper {
     const lines = Object.entries(limits).map(([name, limit]) => {
       const held = holders.filter(({ permits }) => permits.includes(name)).length;
       const wait = waiting.filter(({ permits }) => permits.includes(name)).length;
-      return `- ${name}: ${held} of ${limit} taken, ${wait} waiting`;
+      return plain(`${name}: ${held} of ${limit} taken, ${wait} waiting`);
     });
-    setCurrentDetails(lines.join('\n'));
+    setCurrentDetails(pane([list(lines)]));
   }
 }

@@ -27,6 +27,11 @@ export function lines(rows: readonly string[]): string {
   return rows.join('  \n');
 }
 
+/** One after another; what follows must be no list, or it would be taken for one with this. */
+export function list(items: readonly string[]): string {
+  return items.map((item) => `- ${item}`).join('\n');
+}
+
 /** Cells are Markdown already. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;

@@ -10,6 +10,7 @@ import type { DrainMove, DrainPlan } from '../domain/hibernate/drain.ts';
 import { Publisher } from '../shared/attributes.ts';
 import { defined } from '../shared/defined.ts';
 import { now } from '../shared/now.ts';
+import { code, list, pane, plain } from '../domain/markdown.ts';
 
 /** What a drain has done and can't do, for itself, the query and the Web UI. */
 export class DrainState {
@@ -127,15 +128,17 @@ export class DrainState {
       waitingFor: status.waitingFor ?? null,
       progress: Math.round((status.progress ?? 0) * 100) / 100,
     });
-    const lines = [
-      `**${status.node}**: ${status.status}`,
-      '',
-      status.message,
-      ...this.moving.map(({ set, target }) => `- ▶ ${set} → ${target}`),
-      ...status.blocked.map(({ set, reason }) => `- ✘ ${set}: ${reason}`),
-      ...[...this.#troubles].map(([set, message]) => `- ${set}: ${message}`),
-      ...status.next.map((command) => `- \`${command}\``),
-    ];
-    setCurrentDetails(lines.join('\n'));
+    setCurrentDetails(
+      pane([
+        `**${plain(status.node)}**: ${status.status}`,
+        plain(status.message),
+        list([
+          ...this.moving.map(({ set, target }) => plain(`▶ ${set} → ${target}`)),
+          ...status.blocked.map(({ set, reason }) => plain(`✘ ${set}: ${reason}`)),
+          ...[...this.#troubles].map(([set, message]) => plain(`${set}: ${message}`)),
+        ]),
+        ...(status.next.length === 0 ? [] : ['From a terminal:', list(status.next.map(code))]),
+      ]),
+    );
   }
 }

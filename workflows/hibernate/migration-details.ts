@@ -1,34 +1,38 @@
 import type { MigrateMainResult, MigrateMainStatus } from '../contracts/hibernate.ts';
-
-/** Markdown for the Web UI: what moves where, how far it is, what it waits for, what can be done now. */
-export function migrationDetails(status: MigrateMainStatus, result: MigrateMainResult | undefined): string {
-  const { set, source = '?', target = 'any node', conflict } = status;
-  const lines = [
-    `**${set.namespace}/${set.name}**: ${source} → ${target === '' ? 'any node' : target}: ${status.status}`,
-    '',
-    `${status.reason}: ${status.message}`,
-    '',
-    ...status.steps.map(({ title, state }) => `- ${marks[state]} ${title}`),
-    '',
-    ...(status.vmID === undefined ? [] : [`- VM id ${status.vmID}`]),
-    ...(status.snapshot?.digest === undefined ? [] : [`- snapshot ${status.snapshot.digest}`]),
-    ...(status.slot === 'asked' ? [`- waits for a slot, ${status.queued ?? 0} ahead`] : []),
-    ...(status.deadline === undefined ? [] : [`- until ${status.deadline}`]),
-    ...(conflict === undefined ? [] : ['', `**Conflict ${conflict.id}**: ${conflict.what}`]),
-    ...(conflict?.options ?? []).map(({ decision, effect }) => `- \`${decision}\`: ${effect}`),
-    ...(result === undefined ? [] : proof(result)),
-    ...status.next.map((command) => `- \`${command}\``),
-  ];
-  return lines.join('\n');
-}
+import { code, lines, list, pane, plain } from '../domain/markdown.ts';
+import { question } from '../shared/send-here.ts';
 
 const marks = { pending: '·', active: '▶', done: '✔', skipped: '–', failed: '✘' } as const;
 
+/** Markdown for the Web UI: what moves where, what it waits for, what can be done now, how far it is. */
+export function migrationDetails(status: MigrateMainStatus, result: MigrateMainResult | undefined): string {
+  const { set, source = '?', target = '', conflict, next } = status;
+  const way = `${source} → ${target === '' ? 'any node' : target}`;
+  return pane([
+    `**${plain(`${set.namespace}/${set.name}`)}**: ${plain(way)}: ${status.status}`,
+    plain(`${status.reason}: ${status.message}`),
+    ...(conflict === undefined ? [] : question(conflict)),
+    ...(next.length === 0 ? [] : ['From a terminal:', list(next.map(code))]),
+    lines(result === undefined ? facts(status) : proof(result)),
+    '### Steps',
+    list(status.steps.map(({ title, state }) => `${marks[state]} ${title}`)),
+  ]);
+}
+
+function facts({ vmID, snapshot, slot, queued = 0, deadline }: MigrateMainStatus): string[] {
+  return [
+    ...(vmID === undefined ? [] : [`VM id ${code(vmID)}`]),
+    ...(snapshot?.digest === undefined ? [] : [`snapshot ${code(snapshot.digest)}`]),
+    ...(slot === 'asked' ? [`waits for a slot, ${queued} ahead`] : []),
+    ...(deadline === undefined ? [] : [`until ${deadline}`]),
+  ];
+}
+
 function proof({ vmIdBefore, vmIdAfter, snapshotDigest, downtimeMs }: MigrateMainResult): string[] {
   return [
-    ...(vmIdBefore === undefined ? [] : [`- VM before: ${vmIdBefore}`]),
-    ...(snapshotDigest === undefined ? [] : [`- snapshot: ${snapshotDigest}`]),
-    ...(vmIdAfter === undefined ? [] : [`- VM now: ${vmIdAfter}`]),
-    ...(downtimeMs === undefined ? [] : [`- did not run for ${(downtimeMs / 1_000).toFixed(1)} s`]),
+    ...(vmIdBefore === undefined ? [] : [`VM before: ${code(vmIdBefore)}`]),
+    ...(snapshotDigest === undefined ? [] : [`snapshot: ${code(snapshotDigest)}`]),
+    ...(vmIdAfter === undefined ? [] : [`VM now: ${code(vmIdAfter)}`]),
+    ...(downtimeMs === undefined ? [] : [`did not run for ${(downtimeMs / 1_000).toFixed(1)} s`]),
   ];
 }

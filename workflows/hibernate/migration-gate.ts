@@ -32,6 +32,7 @@ import { insist } from '../shared/insist.ts';
 import { control } from '../shared/proxies.ts';
 import { now } from '../shared/now.ts';
 import { budgets } from './budgets.ts';
+import { list, pane, plain } from '../domain/markdown.ts';
 
 /** How often the gate compares what it remembers with what the cluster shows. */
 const reconcileEvery = '60s';
@@ -145,14 +146,16 @@ class MigrationGate {
 
   #show(): void {
     const { holders, queue } = this.#gate;
-    const lines = [
-      this.#status().message,
-      '',
-      ...holders.map(
-        ({ set, source, target, parked }) => `- ▶ ${set}: ${source} → ${target}${parked ? ' (parked)' : ''}`,
-      ),
-      ...queue.map(({ set, source, target }, place) => `- ${place + 1}. ${set}: ${source} → ${target}`),
-    ];
-    setCurrentDetails(lines.join('\n'));
+    const way = ({ set, source, target }: { set: string; source: string; target: string }): string =>
+      plain(`${set}: ${source} → ${target}`);
+    setCurrentDetails(
+      pane([
+        plain(this.#status().message),
+        list([
+          ...holders.map((holder) => `▶ ${way(holder)}${holder.parked ? ' (parked)' : ''}`),
+          ...queue.map((waiter, place) => `${place + 1}: ${way(waiter)}`),
+        ]),
+      ]),
+    );
   }
 }

@@ -8,6 +8,7 @@ import type { SetStep } from '../domain/hibernate/set-turn.ts';
 import { Publisher } from '../shared/attributes.ts';
 import { defined } from '../shared/defined.ts';
 import { now } from '../shared/now.ts';
+import { code, list, pane, plain } from '../domain/markdown.ts';
 
 /** Where a set stands, for the query, the lists and the Web UI. */
 export class SetState {
@@ -62,14 +63,14 @@ export class SetState {
     const { status, message, reason, waitingFor, next, migration } = this.status();
     this.#publisher.publish({ status, waitingFor: waitingFor ?? null });
     const { namespace, name } = this.#set;
-    const lines = [
-      `**${namespace}/${name}**: ${status}`,
-      '',
-      `${reason}: ${message}`,
-      ...(migration === undefined ? [] : [`- moved by \`${migration}\``]),
-      ...next.map((command) => `- \`${command}\``),
-    ];
-    setCurrentDetails(lines.join('\n'));
+    setCurrentDetails(
+      pane([
+        `**${plain(`${namespace}/${name}`)}**: ${status}`,
+        plain(`${reason}: ${message}`),
+        migration === undefined ? '' : `moved by ${code(migration)}`,
+        ...(next.length === 0 ? [] : ['From a terminal:', list(next.map(code))]),
+      ]),
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Conflict, Resolution } from '../contracts/conflict.ts';
 import { messages } from '../contracts/messages.ts';
-import { code, codeBlock } from '../domain/markdown.ts';
+import { code, codeBlock, list, plain } from '../domain/markdown.ts';
 
 /** Stands for whoever sends something from the Web UI. */
 export const yourName = 'your name';
@@ -11,5 +11,16 @@ export function resolveHere({ id, options }: Conflict): string[] {
   return [
     `Decide here: *More Actions*, *Send an Update* (or *Send a Signal*), name ${code(messages.resolve)}, with your decision and name in`,
     codeBlock(JSON.stringify(body, undefined, 2), 'json'),
+  ];
+}
+
+/** What a person is asked: what was found, the choices, and how to answer from here. Paragraphs. */
+export function question(open: Conflict): string[] {
+  return [
+    `**Conflict ${open.code}**: ${plain(open.what)}`,
+    list([`expected: ${plain(open.expected)}`, `found: ${plain(open.found)}`]),
+    'Choices:',
+    list(open.options.map(({ decision, effect }) => `${code(decision)}: ${plain(effect)}`)),
+    ...resolveHere(open),
   ];
 }

@@ -1,6 +1,7 @@
 import { workflowInfo } from '@temporalio/workflow';
 import type { ActiveOperation, CoordinatorStatus } from '../contracts/vmop.ts';
 import { inWords, superseders } from '../domain/vmop/matrix.ts';
+import { pane, plain, table } from '../domain/markdown.ts';
 
 export function coordinatorStatus(
   { namespace, vmName }: { readonly namespace: string; readonly vmName: string },
@@ -36,16 +37,8 @@ export function coordinatorStatus(
 export function coordinatorDetails({ message, active }: CoordinatorStatus): string {
   const rows = active.map((op) => {
     const takers = superseders(op).map((kind) => inWords(kind));
-    return `| ${op.seq} | ${op.name} | ${inWords(op)} | ${op.stage} | ${takers.join('; ') || 'nothing'} |`;
+    return [String(op.seq), plain(op.name), inWords(op), op.stage, takers.join('; ') || 'nothing'];
   });
-  const table =
-    rows.length === 0
-      ? []
-      : [
-          '',
-          '| number | operation | type | stage | can be superseded by |',
-          '| --- | --- | --- | --- | --- |',
-          ...rows,
-        ];
-  return [`**${message}**`, ...table].join('\n');
+  const head = ['number', 'operation', 'type', 'stage', 'can be superseded by'];
+  return pane([`**${plain(message)}**`, rows.length === 0 ? '' : table(head, rows)]);
 }
