@@ -11,11 +11,31 @@ export interface Liveness {
   silentForMs(): number;
 }
 
-/**
- * Runs `work` while heartbeats are sent whether or not it makes progress. Most work is done before the first: the server writes
- * each one down, so one at once would cost as much as the work itself.
- */
+/** Runs `work` while heartbeats are sent whether or not it makes progress, the first at once: it carries on what an earlier attempt knew. */
 export async function whileBeating<R>(details: () => object, work: () => Promise<R>): Promise<R> {
+  Context.current().heartbeat(details());
+  return await beatingOn(details, work);
+}
+
+/**
+ * For each of some activities that have nothing to show but that they are at work: the death of their worker is noticed soon. Most
+ * are done before the first heartbeat: the server writes each one down, so one at once would cost as much as the work itself.
+ */
+export function beating<T extends object>(activities: T): T {
+  const entries = Object.entries(activities as Readonly<Record<string, (input: unknown) => Promise<unknown>>>);
+  return Object.fromEntries(
+    entries.map(([name, work]) => [
+      name,
+      (input: unknown) =>
+        beatingOn(
+          () => ({ doing: name }),
+          () => work(input),
+        ),
+    ]),
+  ) as T;
+}
+
+async function beatingOn<R>(details: () => object, work: () => Promise<R>): Promise<R> {
   const context = Context.current();
   const timer = setInterval(() => context.heartbeat(details()), beatEveryMs);
   try {
@@ -23,21 +43,6 @@ export async function whileBeating<R>(details: () => object, work: () => Promise
   } finally {
     clearInterval(timer);
   }
-}
-
-/** The same for each of some activities that have nothing to show but that they are at work: the death of their worker is noticed soon. */
-export function beating<T extends object>(activities: T): T {
-  const entries = Object.entries(activities as Readonly<Record<string, (input: unknown) => Promise<unknown>>>);
-  return Object.fromEntries(
-    entries.map(([name, work]) => [
-      name,
-      (input: unknown) =>
-        whileBeating(
-          () => ({ doing: name }),
-          () => work(input),
-        ),
-    ]),
-  ) as T;
 }
 
 /** Heartbeat details of the attempt before this one, if they have the expected shape. */
