@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { FinishInput, VmopActivities } from '../../workflows/contracts/activities.ts';
 import type { AcceptedOperation } from '../../workflows/contracts/vmop.ts';
+import { vmOperationId } from '../../workflows/contracts/ids.ts';
 import type { ConditionChange } from '../../workflows/domain/conditions.ts';
 import { vmopKeys } from '../../workflows/contracts/vmop.ts';
 import { OperationError, toOperationError } from '../failures.ts';
@@ -9,6 +10,7 @@ import { toClusterOperationError } from '../kubernetes/operation-error.ts';
 import type { Cluster } from '../kubernetes/port.ts';
 import { resources } from '../kubernetes/resources.ts';
 import { compensate, awaitAbort } from './compensate.ts';
+import { isOpen } from '../open-workflow.ts';
 import type { VmopDeps } from './deps.ts';
 import { recordEvent } from '../kubernetes/events.ts';
 import { revokeRequests } from './machine.ts';
@@ -17,9 +19,11 @@ import { annotation, conditionOf } from './objects.ts';
 import { releaseFinalizer, writeStatus } from './status.ts';
 
 /** Writes how an operation ended, once and for all, then lets its object go. */
-export function createFinish({ cluster }: VmopDeps): VmopActivities['finishVmop'] {
+export function createFinish({ cluster, temporal }: VmopDeps): VmopActivities['finishVmop'] {
   return async (input) => {
     const { op } = input;
+    if (input.unlessRuns === true && (await isOpen(temporal, vmOperationId(op.namespace, op.uid))))
+      return { runs: true };
     const leftOver = input.revoke === true ? await takeBackOwn(cluster, op) : '';
     const { ok, reason, message } = input.result;
     const written = await writeStatus(cluster, op, (vmop) => {
@@ -33,7 +37,7 @@ export function createFinish({ cluster }: VmopDeps): VmopActivities['finishVmop'
         ...(ok && reason === 'Completed' ? { progress: '100%' } : {}),
       };
     });
-    if (written === undefined) return;
+    if (written === undefined) return {};
     const now = conditionOf(written.conditions, 'Completed');
     if (now !== undefined && written.isTerminal && now.reason !== 'Superseded') {
       await recordEvent(cluster, written.object, resources.vmop.kind, op.uid, {
@@ -43,6 +47,7 @@ export function createFinish({ cluster }: VmopDeps): VmopActivities['finishVmop'
       });
     }
     await releaseFinalizer(cluster, op);
+    return {};
   };
 }
 

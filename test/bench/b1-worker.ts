@@ -16,7 +16,7 @@ const done = { ok: true, reason: 'OperationCompleted', message: '' };
 const control = {
   pin: () => Promise.resolve(pins),
   sendSignal: () => Promise.resolve(pins),
-  finishVmop: () => Promise.resolve(),
+  finishVmop: () => Promise.resolve({}),
 } satisfies Partial<VmopActivities>;
 const waits: Partial<VmopWaits> = { awaitOutcome: () => Promise.resolve(done) };
 

@@ -293,6 +293,13 @@ export interface FinishInput {
   readonly signalSent?: false;
   /** Clean up what the operation left that could still act. */
   readonly revoke?: boolean;
+  /** Only where no workflow of the operation is running: whoever took it for lost may have been overtaken. */
+  readonly unlessRuns?: boolean;
+}
+
+export interface FinishResult {
+  /** With `unlessRuns`: it has a workflow, and nothing was written. */
+  readonly runs?: boolean;
 }
 
 export interface SweepResult {
@@ -323,7 +330,7 @@ export interface VmopActivities {
   /** The one write that makes the VM change. Sent at most once per operation. Answers what it acted on. */
   sendSignal(input: SignalInput): Promise<Pins>;
   /** Writes the final status unless there is one already, then releases the object. */
-  finishVmop(input: FinishInput): Promise<void>;
+  finishVmop(input: FinishInput): Promise<FinishResult>;
   /** For an object that is being deleted: takes back what can be, then releases it. Heartbeats. */
   releaseVmop(op: AcceptedOperation): Promise<void>;
   /** Brings back active operations without a workflow and deletes migrations without an operation. */

@@ -143,8 +143,8 @@ export class CoordinatorDesk {
     if (op === undefined) return `there is no active operation ${uid} of this VM; nothing to do`;
     if (!(await takeDown(op, order))) {
       const why = order.kind === 'abandon' ? `abandoned by ${order.by}: ${order.reason}` : order.kind;
-      await failOperation(acceptedOf(op), why);
-      this.#coordinator.ledger.drop([uid]);
+      if (await failOperation(acceptedOf(op), why)) this.#coordinator.ledger.drop([uid]);
+      else await takeDown(op, order);
     }
     return `${op.name} is being ended`;
   }

@@ -5,7 +5,7 @@ import {
   getExternalWorkflowHandle,
   startChild,
 } from '@temporalio/workflow';
-import type { VmopActivities } from '../contracts/activities.ts';
+import type { FinishResult, VmopActivities } from '../contracts/activities.ts';
 import { longestAttribute, searchKeys } from '../contracts/attributes.ts';
 import { vmOperationId } from '../contracts/ids.ts';
 import { messages } from '../contracts/messages.ts';
@@ -63,13 +63,16 @@ export async function takeDown({ namespace, uid }: AcceptedOperation, order: Tak
   }
 }
 
-/** Ends an operation that has no workflow to end itself. */
-export async function failOperation(op: AcceptedOperation, message: string): Promise<void> {
-  await control<VmopActivities>(budgets.finish, `end ${op.name} as failed`).finishVmop({
+/** Ends an operation that has no workflow to end itself. False: it has one, and nothing was done. */
+export async function failOperation(op: AcceptedOperation, message: string): Promise<boolean> {
+  const done = (await control<VmopActivities>(budgets.finish, `end ${op.name} as failed`).finishVmop({
     op,
     result: { ok: false, reason: 'OperationFailed', message },
     revoke: true,
-  });
+    unlessRuns: true,
+  })) as FinishResult | null | undefined;
+  // Workers of an earlier release answer nothing.
+  return done?.runs !== true;
 }
 
 /** Without what only the coordinator needs to know. */

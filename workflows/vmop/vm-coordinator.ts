@@ -175,7 +175,8 @@ class Coordinator {
     if (verdict.kind === 'deleted') {
       await control<VmopActivities>(budgets.release, `let ${op.name} go`).releaseVmop(op);
     } else {
-      await failOperation(op, 'its workflow was ended before it had written its result');
+      const isLost = await failOperation(op, 'its workflow was ended before it had written its result');
+      if (!isLost) return;
     }
     this.#ledger.drop([op.uid]);
   }

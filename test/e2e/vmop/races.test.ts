@@ -164,6 +164,18 @@ describe('operations that race', () => {
       assert.equal(await start.ends(), 'Completed/Superseded');
     });
 
+    test('one that is taken for lost though its workflow runs goes on', async () => {
+      const scenario = await rig.scenario();
+      await scenario.vm('g', { runPolicy: 'Manual', annotations: { [switches.unschedulable]: 'true' } });
+      const start = await scenario.op('Start', 'g');
+      await start.inProgress();
+      // A sweep that looked before the coordinator had brought it back.
+      await start.submit(true);
+      const stop = await scenario.op('Stop', 'g');
+      assert.equal(await stop.ends(), 'Completed/OperationCompleted');
+      assert.equal(await start.ends(), 'Completed/Superseded');
+    });
+
     test('vmop/A38 equal names in different namespaces have nothing to do with each other', async () => {
       const [one, two] = [await rig.scenario(), await rig.scenario()];
       const stuck = { runPolicy: 'Manual', annotations: { [switches.unschedulable]: 'true' } } as const;
