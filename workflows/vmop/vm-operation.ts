@@ -114,7 +114,8 @@ class VmOperation {
       return await this.#finish(failed('OperationFailed', notSupported(op)));
     const scope = { op, vmUid };
     this.#toTakeOver = incumbents.map(({ uid }) => uid);
-    for (const incumbent of incumbents) {
+    // The newest first: it may be about to take over from the others, and would find the VM claimed by us before it heard of us.
+    for (const incumbent of incumbents.toReversed()) {
       this.#state.enter('take-over', `${incumbent.name} (${inWords(incumbent)})`);
       const taken = await control<VmopActivities>(
         budgets.takeOver,

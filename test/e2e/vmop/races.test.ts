@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import { resources } from '../../../activities/kubernetes/resources.ts';
 import { messages } from '../../../workflows/contracts/messages.ts';
@@ -162,6 +163,35 @@ describe('operations that race', () => {
       const forced = await scenario.op('Stop', 'f', { force: true });
       assert.equal(await forced.ends(), 'Completed/OperationCompleted');
       assert.equal(await start.ends(), 'Completed/Superseded');
+    });
+
+    test('in a chain the middle one is superseded though the last one has claimed the VM before it', async () => {
+      const scenario = await rig.scenario();
+      await scenario.vm('h', { runPolicy: 'Manual', annotations: { [switches.unschedulable]: 'true' } });
+      const start = await scenario.op('Start', 'h');
+      await start.inProgress();
+      const claim = rig.proxy.hold({
+        method: `patch ${resources.machine.plural}`,
+        match: ({ path }) => path.includes(scenario.namespace),
+      });
+      const middle = await scenario.op('Stop', 'h');
+      await claim.arrived;
+      const mark = rig.proxy.hold(
+        {
+          method: `patch ${resources.vmop.plural}`,
+          match: ({ path, body }) => path.endsWith(start.name) && body.includes('last'),
+        },
+        'answer',
+      );
+      const last = await scenario.op('Stop', 'h', { force: true, name: 'last' });
+      await mark.arrived;
+      claim.release();
+      const middleEnd = middle.ends();
+      // Long enough for the middle one to find that the VM is not its own any more.
+      await Promise.race([middleEnd, sleep(3_000)]);
+      mark.release();
+      assert.equal(await last.ends(), 'Completed/OperationCompleted');
+      assert.deepEqual([await start.ends(), await middleEnd], ['Completed/Superseded', 'Completed/Superseded']);
     });
 
     test('one that is taken for lost though its workflow runs goes on', async () => {
