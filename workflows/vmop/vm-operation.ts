@@ -47,11 +47,13 @@ class VmOperation {
   readonly #scope = new CancellationScope();
   #order: TakeDown | undefined;
   /** UIDs of those it has yet to take over. */
-  #toTakeOver: readonly string[] = [];
+  #toTakeOver: readonly string[];
 
   constructor(input: OperationInput) {
     this.#input = input;
     this.#state = new OperationState(input);
+    const { decision } = input;
+    this.#toTakeOver = decision.kind === 'supersede' ? decision.incumbents.map(({ uid }) => uid) : [];
     setHandler(defineQuery<VmOperationStatus>(messages.status), () => this.#state.status(), {
       description: 'What the operation does and waits for',
     });
@@ -113,7 +115,6 @@ class VmOperation {
     if (op.type === 'Restore' || op.type === 'Clone')
       return await this.#finish(failed('OperationFailed', notSupported(op)));
     const scope = { op, vmUid };
-    this.#toTakeOver = incumbents.map(({ uid }) => uid);
     // The newest first: it may be about to take over from the others, and would find the VM claimed by us before it heard of us.
     for (const incumbent of incumbents.toReversed()) {
       this.#state.enter('take-over', `${incumbent.name} (${inWords(incumbent)})`);

@@ -1,0 +1,14 @@
+import type { Step } from '../contracts/status.ts';
+import { code, list } from '../domain/markdown.ts';
+
+const marks = { pending: '·', active: '▶', done: '✔', skipped: '–', failed: '✘' } as const;
+
+/** How far an operation is. */
+export function stepList(steps: readonly Pick<Step, 'title' | 'state'>[]): string {
+  return list(steps.map(({ title, state }) => `${marks[state]} ${title}`));
+}
+
+/** Commands that can be given now. Paragraphs; none where there is no command. */
+export function fromTerminal(next: readonly string[]): string[] {
+  return next.length === 0 ? [] : ['From a terminal:', list(next.map(code))];
+}
