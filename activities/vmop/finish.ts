@@ -1,16 +1,15 @@
 import { Context } from '@temporalio/activity';
 import type { FinishInput, VmopActivities } from '../../workflows/contracts/activities.ts';
-import type { AcceptedOperation } from '../../workflows/contracts/vmop.ts';
 import { vmOperationId } from '../../workflows/contracts/ids.ts';
+import { vmopKeys, type AcceptedOperation } from '../../workflows/contracts/vmop.ts';
 import type { ConditionChange } from '../../workflows/domain/conditions.ts';
-import { vmopKeys } from '../../workflows/contracts/vmop.ts';
 import { OperationError, toOperationError } from '../failures.ts';
 import { whileBeating } from '../heartbeat.ts';
 import { toClusterOperationError } from '../kubernetes/operation-error.ts';
 import type { Cluster } from '../kubernetes/port.ts';
 import { resources } from '../kubernetes/resources.ts';
-import { compensate, awaitAbort } from './compensate.ts';
 import { isOpen } from '../open-workflow.ts';
+import { compensate, awaitAbort } from './compensate.ts';
 import type { VmopDeps } from './deps.ts';
 import { recordEvent } from '../kubernetes/events.ts';
 import { revokeRequests } from './machine.ts';

@@ -62,6 +62,7 @@ export class VmRig {
   readonly admin: Cluster;
   readonly workers: SupervisedProcess[] = [];
   readonly #options: VmRigOptions;
+  #sweeps = 0;
 
   private constructor(
     parts: Pick<VmRig, 'temporal' | 'kubernetes' | 'proxy' | 'layer' | 'dir'>,
@@ -124,6 +125,12 @@ export class VmRig {
   /** SIGKILL of all, as a crash would end them. */
   async killWorkers(): Promise<void> {
     await Promise.all(this.workers.splice(0).map((worker) => worker.kill()));
+  }
+
+  /** Looks for operations without a workflow, as the schedule does. */
+  async sweep(): Promise<void> {
+    const workflowId = `sweep-${this.taskQueue}-${++this.#sweeps}`;
+    await this.client.workflow.execute('vmopSweep', { taskQueue: this.taskQueue, workflowId, args: [] });
   }
 
   /** A namespace of its own, so that scenarios don't disturb each other. */
@@ -230,6 +237,12 @@ export class VmScenario {
 
   async coordinatorStatus(vmName: string): Promise<CoordinatorStatus> {
     return await this.coordinator(vmName).query<CoordinatorStatus>(messages.status);
+  }
+
+  /** Deletes an operation object as a person does, and tells its coordinator as the bridge does. */
+  async remove(operation: OperationUnderTest): Promise<void> {
+    await operation.remove();
+    await this.coordinator(operation.created.ref.vmName).signal(messages.opDeleted, { uid: operation.uid });
   }
 
   async operations(): Promise<readonly Vmop[]> {

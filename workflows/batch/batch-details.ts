@@ -1,5 +1,6 @@
 import type { BatchView } from '../contracts/batch.ts';
-import { code, lines, list, pane, plain } from '../domain/markdown.ts';
+import { lines, list, pane, plain } from '../domain/markdown.ts';
+import { fromTerminal } from '../shared/pane-parts.ts';
 
 /** Markdown for the Web UI: how many VMs are how far, what the windows hold, what can be done now. */
 export function batchDetails({ batch, status, members, message, counts, windows, next }: BatchView): string {
@@ -12,6 +13,6 @@ export function batchDetails({ batch, status, members, message, counts, windows,
           `window ${plain(name)}: ${state}, ${held} of ${capacity === 0 ? '∞' : capacity} places taken`,
       ),
     ),
-    ...(next.length === 0 ? [] : ['From a terminal:', list(next.map(code))]),
+    ...fromTerminal(next),
   ]);
 }

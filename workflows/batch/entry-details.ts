@@ -1,10 +1,9 @@
 import type { Conflict } from '../contracts/conflict.ts';
 import { stepsOf } from '../domain/batch/entry-steps.ts';
 import type { Entry } from '../domain/batch/entry.ts';
-import { code, lines, list, pane, plain } from '../domain/markdown.ts';
+import { lines, pane, plain } from '../domain/markdown.ts';
+import { fromTerminal, stepList } from '../shared/pane-parts.ts';
 import { question } from '../shared/send-here.ts';
-
-const marks = { pending: '·', active: '▶', done: '✔', skipped: '–', failed: '✘' } as const;
 
 interface Around {
   readonly name: string;
@@ -24,10 +23,10 @@ export function entryDetails(entry: Entry, { name, trouble, next, conflict }: Ar
     isToldBelow(entry) ? '' : plain(entry.message),
     trouble === undefined ? '' : `Held up: ${plain(trouble)}`,
     ...(open === undefined ? [] : question(open)),
-    ...(next.length === 0 ? [] : ['From a terminal:', list(next.map(code))]),
+    ...fromTerminal(next),
     lines(facts(entry)),
     '### Steps',
-    list(stepsOf(entry).map(({ title, state }) => `${marks[state]} ${title}`)),
+    stepList(stepsOf(entry)),
   ]);
 }
 

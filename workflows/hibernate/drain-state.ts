@@ -10,7 +10,8 @@ import type { DrainMove, DrainPlan } from '../domain/hibernate/drain.ts';
 import { Publisher } from '../shared/attributes.ts';
 import { defined } from '../shared/defined.ts';
 import { now } from '../shared/now.ts';
-import { code, list, pane, plain } from '../domain/markdown.ts';
+import { list, pane, plain } from '../domain/markdown.ts';
+import { fromTerminal } from '../shared/pane-parts.ts';
 
 /** What a drain has done and can't do, for itself, the query and the Web UI. */
 export class DrainState {
@@ -137,7 +138,7 @@ export class DrainState {
           ...status.blocked.map(({ set, reason }) => plain(`✘ ${set}: ${reason}`)),
           ...[...this.#troubles].map(([set, message]) => plain(`${set}: ${message}`)),
         ]),
-        ...(status.next.length === 0 ? [] : ['From a terminal:', list(status.next.map(code))]),
+        ...fromTerminal(status.next),
       ]),
     );
   }

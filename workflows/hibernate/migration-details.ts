@@ -1,8 +1,7 @@
 import type { MigrateMainResult, MigrateMainStatus } from '../contracts/hibernate.ts';
-import { code, lines, list, pane, plain } from '../domain/markdown.ts';
+import { code, lines, pane, plain } from '../domain/markdown.ts';
+import { fromTerminal, stepList } from '../shared/pane-parts.ts';
 import { question } from '../shared/send-here.ts';
-
-const marks = { pending: '·', active: '▶', done: '✔', skipped: '–', failed: '✘' } as const;
 
 /** Markdown for the Web UI: what moves where, what it waits for, what can be done now, how far it is. */
 export function migrationDetails(status: MigrateMainStatus, result: MigrateMainResult | undefined): string {
@@ -12,10 +11,10 @@ export function migrationDetails(status: MigrateMainStatus, result: MigrateMainR
     `**${plain(`${set.namespace}/${set.name}`)}**: ${plain(way)}: ${status.status}`,
     plain(`${status.reason}: ${status.message}`),
     ...(conflict === undefined ? [] : question(conflict)),
-    ...(next.length === 0 ? [] : ['From a terminal:', list(next.map(code))]),
+    ...fromTerminal(next),
     lines(result === undefined ? facts(status) : proof(result)),
     '### Steps',
-    list(status.steps.map(({ title, state }) => `${marks[state]} ${title}`)),
+    stepList(status.steps),
   ]);
 }
 

@@ -8,7 +8,8 @@ import type { SetStep } from '../domain/hibernate/set-turn.ts';
 import { Publisher } from '../shared/attributes.ts';
 import { defined } from '../shared/defined.ts';
 import { now } from '../shared/now.ts';
-import { code, list, pane, plain } from '../domain/markdown.ts';
+import { code, pane, plain } from '../domain/markdown.ts';
+import { fromTerminal } from '../shared/pane-parts.ts';
 
 /** Where a set stands, for the query, the lists and the Web UI. */
 export class SetState {
@@ -68,7 +69,7 @@ export class SetState {
         `**${plain(`${namespace}/${name}`)}**: ${status}`,
         plain(`${reason}: ${message}`),
         migration === undefined ? '' : `moved by ${code(migration)}`,
-        ...(next.length === 0 ? [] : ['From a terminal:', list(next.map(code))]),
+        ...fromTerminal(next),
       ]),
     );
   }

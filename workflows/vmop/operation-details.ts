@@ -1,6 +1,7 @@
 import type { VmOperationStatus } from '../contracts/vmop.ts';
 import { inWords } from '../domain/vmop/matrix.ts';
-import { code, list, lines, pane, plain } from '../domain/markdown.ts';
+import { lines, pane, plain } from '../domain/markdown.ts';
+import { fromTerminal } from '../shared/pane-parts.ts';
 
 /** Markdown for the Web UI: who acts on what, who took over from whom, what can be done now. */
 export function operationDetails(status: VmOperationStatus): string {
@@ -13,6 +14,6 @@ export function operationDetails(status: VmOperationStatus): string {
       ...(supersededBy === undefined ? [] : [`superseded by **${plain(supersededBy.name)}**`]),
       ...(supersedableBy.length === 0 ? [] : [`can be superseded by: ${supersedableBy.join('; ')}`]),
     ]),
-    ...(next.length === 0 ? [] : ['From a terminal:', list(next.map(code))]),
+    ...fromTerminal(next),
   ]);
 }

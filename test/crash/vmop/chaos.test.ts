@@ -81,20 +81,10 @@ function endsOf(operations: readonly Vmop[]): Readonly<Record<string, number>> {
 
 /** With the sweep as the schedule would run it. */
 async function allEnd(scenario: VmScenario): Promise<void> {
-  let sweeps = 0;
-  const sweep = async (): Promise<void> => {
-    await rig.client.workflow
-      .execute('vmopSweep', {
-        taskQueue: rig.taskQueue,
-        workflowId: `sweep-${scenario.namespace}-${++sweeps}`,
-        args: [],
-      })
-      .catch(() => undefined);
-  };
   await waitFor(
     'all operations to end',
     async () => {
-      await sweep();
+      await rig.sweep().catch(() => undefined);
       return (await scenario.operations()).every(({ isTerminal }) => isTerminal);
     },
     { timeoutMs: 200_000, intervalMs: 2_000 },

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { resources } from '../../../activities/kubernetes/resources.ts';
-import { messages } from '../../../workflows/contracts/messages.ts';
 import { vmopKeys } from '../../../workflows/contracts/vmop.ts';
 import { delayAnnotations, switches } from '../../sim/vm-layer/switches.ts';
 import { VmRig } from '../../support/vm-rig.ts';
@@ -62,19 +61,16 @@ describe('operations outlive what they depend on', () => {
     });
     const move = await scenario.op('Migrate', 'a');
     await move.inProgress();
-    await move.remove();
-    await scenario.coordinator('a').signal(messages.opDeleted, { uid: move.uid });
+    await scenario.remove(move);
     await move.is('Terminating', ({ phase }) => phase === 'Terminating');
     await rig.killWorkers();
     await move.handle.terminate('by a test');
     await scenario.annotate('a', { [delayAnnotations.abortDelay]: undefined });
     await rig.startWorker();
-    let sweeps = 0;
     await waitFor(
       'the object to be gone',
       async () => {
-        const workflowId = `sweep-${scenario.namespace}-${++sweeps}`;
-        await rig.client.workflow.execute('vmopSweep', { taskQueue: rig.taskQueue, workflowId, args: [] });
+        await rig.sweep();
         return (await move.read()) === undefined;
       },
       { timeoutMs: 60_000, intervalMs: 1_000 },

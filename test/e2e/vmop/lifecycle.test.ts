@@ -74,8 +74,7 @@ describe('operations of their own', { concurrency: true }, () => {
     });
     const move = await scenario.op('Migrate', 'a');
     await move.inProgress();
-    await move.remove();
-    await scenario.coordinator('a').signal(messages.opDeleted, { uid: move.uid });
+    await scenario.remove(move);
     await move.is('Terminating', ({ phase }) => phase === 'Terminating');
     await waitFor('the abort to be asked for', async () =>
       (await scenario.migrations()).every(({ metadata }) => metadata.deletionTimestamp !== undefined),
@@ -93,8 +92,7 @@ describe('operations of their own', { concurrency: true }, () => {
     await rig.layer.freezeVm(scenario.namespace, 'a');
     const start = await scenario.op('Start', 'a');
     await start.inProgress();
-    await start.remove();
-    await scenario.coordinator('a').signal(messages.opDeleted, { uid: start.uid });
+    await scenario.remove(start);
     await start.isGone();
     assert.equal((await scenario.machine('a'))?.metadata.annotations?.[vmopKeys.startRequested], undefined);
     rig.layer.thawVm(scenario.namespace, 'a');
@@ -275,8 +273,7 @@ describe('operations of their own', { concurrency: true }, () => {
             ({ metadata, status }) => metadata.name === `vmop-${move.name}` && status?.['phase'] === phase,
           ),
         );
-        await move.remove();
-        await scenario.coordinator(name).signal(messages.opDeleted, { uid: move.uid });
+        await scenario.remove(move);
         await move.isGone();
       }),
     );

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { resources } from '../../../activities/kubernetes/resources.ts';
 import { vmopKeys } from '../../../workflows/contracts/vmop.ts';
-import { messages } from '../../../workflows/contracts/messages.ts';
 import { delayAnnotations, switches } from '../../sim/vm-layer/switches.ts';
-import { VmRig, type OperationUnderTest, type VmScenario } from '../../support/vm-rig.ts';
+import { VmRig } from '../../support/vm-rig.ts';
 import { stays, waitFor } from '../../support/wait-for.ts';
 
 /** Rules about order, lateness and deletion that no scenario shows by itself. */
@@ -16,11 +15,6 @@ describe('order, lateness, deletion', { concurrency: true }, () => {
   after(async () => await rig.stop());
 
   const homeless = { runPolicy: 'Manual', annotations: { [switches.unschedulable]: 'true' } } as const;
-
-  async function remove(scenario: VmScenario, operation: OperationUnderTest): Promise<void> {
-    await operation.remove();
-    await scenario.coordinator(operation.created.ref.vmName).signal(messages.opDeleted, { uid: operation.uid });
-  }
 
   test('a request that reaches the API server after its operation was superseded is refused there', async () => {
     const scenario = await rig.scenario();
@@ -121,7 +115,7 @@ describe('order, lateness, deletion', { concurrency: true }, () => {
     });
     const stop = await scenario.op('Stop', 'a');
     await hold.arrived;
-    await remove(scenario, stop);
+    await scenario.remove(stop);
     hold.release();
     await stop.isGone();
     await stays('in progress', async () => (await start.read())?.phase === 'InProgress', 3_000);
@@ -143,7 +137,7 @@ describe('order, lateness, deletion', { concurrency: true }, () => {
     const stop = await scenario.op('Stop', 'a');
     await hold.arrived;
     assert.equal(await start.ends(), 'Completed/Superseded');
-    await remove(scenario, stop);
+    await scenario.remove(stop);
     hold.release();
     await stop.isGone();
     assert.equal(await start.ends(), 'Completed/Superseded');
@@ -158,7 +152,7 @@ describe('order, lateness, deletion', { concurrency: true }, () => {
     });
     const move = await scenario.op('Migrate', 'a');
     await move.inProgress();
-    await remove(scenario, move);
+    await scenario.remove(move);
     await move.is('Terminating', ({ phase }) => phase === 'Terminating');
     const stop = await scenario.op('Stop', 'a');
     await stop.is('waiting', ({ object }) => object.metadata.annotations?.[vmopKeys.seq] !== undefined);
