@@ -3,7 +3,13 @@ import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { BatchActivities } from '../../workflows/contracts/batch-activities.ts';
 import type { BatchSpec } from '../../workflows/domain/batch/records.ts';
 import type { Entry } from '../../workflows/domain/batch/entry.ts';
-import type { MigrationInput, MigrationView, Member, StartOutcome } from '../../workflows/contracts/batch.ts';
+import type {
+  MigrationInput,
+  MemberToStart,
+  MigrationView,
+  Member,
+  StartOutcome,
+} from '../../workflows/contracts/batch.ts';
 import { withoutGuestTools } from '../../workflows/domain/batch/guest-tools.ts';
 import { searchKeys } from '../../workflows/contracts/attributes.ts';
 import { migrationId } from '../../workflows/contracts/ids.ts';
@@ -23,13 +29,19 @@ export function createStartEntries(deps: BatchDeps): BatchActivities['startEntri
     const settings = settingsOf(spec, deps.config);
     const { taskQueue } = Context.current().info;
     const readings = new Readings(deps, spec);
-    const startOne = async (member: Member): Promise<StartOutcome> => {
+    const startOne = async (member: MemberToStart): Promise<StartOutcome> => {
       const open = await openEntry(deps, member.uuid);
       if (open !== undefined) return await taken(deps, batch, member, open);
       const read = await readings.of(member);
       if ('why' in read) return { uuid: member.uuid, ...read };
       const { entry } = read;
-      const input: MigrationInput = { entry, shardId, settings, paused: status === 'Stopped' };
+      const input: MigrationInput = {
+        entry,
+        shardId,
+        settings,
+        paused: status === 'Stopped',
+        later: member.later === true,
+      };
       try {
         await deps.temporal.workflow.start('migration', {
           workflowId: migrationId(member.uuid),

@@ -1,3 +1,4 @@
+import type { WorkflowHandle } from '@temporalio/client';
 import type { BatchActivities } from '../../workflows/contracts/batch-activities.ts';
 import type { SettingsChanged } from '../../workflows/contracts/batch.ts';
 import { migrationId } from '../../workflows/contracts/ids.ts';
@@ -9,12 +10,16 @@ import { settingsOf } from './entry-settings.ts';
 
 export function createTellEntries({ temporal, specs, config }: BatchDeps): BatchActivities['tellEntries'] {
   return async ({ batch, uuids, message }) => {
+    const entry = (uuid: string): WorkflowHandle => temporal.workflow.getHandle(migrationId(uuid));
+    if (message !== 'settings') {
+      await forEach(uuids, async (uuid) => await ifFound(entry(uuid).signal(messages[message])));
+      return;
+    }
     const change: SettingsChanged = { settings: settingsOf((await specs.of(batch, true)).spec, config) };
-    await forEach(uuids, async (uuid) => {
-      const handle = temporal.workflow.getHandle(migrationId(uuid));
-      if (message === 'settings') await ifFound(handle.signal<[SettingsChanged]>(messages.settingsChanged, change));
-      else await ifFound(handle.signal(messages[message]));
-    });
+    await forEach(
+      uuids,
+      async (uuid) => await ifFound(entry(uuid).signal<[SettingsChanged]>(messages.settingsChanged, change)),
+    );
   };
 }
 

@@ -26,7 +26,9 @@ import type {
 } from '../contracts/batch.ts';
 import { batchId } from '../contracts/ids.ts';
 import { messages } from '../contracts/messages.ts';
+import { nextTurns, turnPatienceMs } from '../domain/batch/turns.ts';
 import { omit } from '../domain/omit.ts';
+import { Alarm } from '../shared/alarm.ts';
 import { defined } from '../shared/defined.ts';
 import { insist } from '../shared/insist.ts';
 import { control } from '../shared/proxies.ts';
@@ -64,10 +66,14 @@ class Shard {
   /** Of its news, some are waited for. */
   #isUrgent = true;
   #isClosed = false;
+  #places: number;
+  #lastTurns = Date.now();
+  readonly #impatience = new Alarm('let others begin');
 
   constructor(input: ShardInput) {
     this.#input = input;
     this.#requests = new ShardRequests(input.requests);
+    this.#places = input.places ?? Infinity;
     this.#rows = new Map(input.rows.map((row) => [row.uuid, row]));
     // A run before may not have told them.
     this.#finished = input.rows.flatMap((row) => (isDoneInOrder(row) ? [row.uuid] : []));
@@ -87,6 +93,7 @@ class Shard {
       const order = this.#orders.shift();
       if (order !== undefined) await this.#carryOut(order);
       else if (this.#starts.pauseMs === 0) await this.#begin(this.#starts.unread);
+      await this.#giveTurns();
       // A batch of the same name may want it again already.
       if (this.#isClosed && this.#orders.length === 0) return;
       if (this.#hasNews || this.#done.length > 0) await this.#report();
@@ -96,18 +103,18 @@ class Shard {
 
   /** Until something is said; while sources can't be read, no longer than until they are tried again. */
   async #wake(): Promise<void> {
-    const isWanted = (): boolean => this.#orders.length > 0 || this.#hasNews;
+    const isWanted = (): boolean => this.#orders.length > 0 || this.#hasNews || this.#impatience.rang();
     const { pauseMs } = this.#starts;
     if (pauseMs === undefined) await condition(isWanted);
     else if (pauseMs > 0) await condition(isWanted, pauseMs, { summary: 'read the sources again' });
     const quietMs = (this.#rows.size - toldAnyTime) * quietMsPerMember;
-    if (quietMs <= 0 || this.#isUrgent || this.#done.length > 0) return;
+    if (quietMs <= 0 || this.#isUrgent || this.#done.length > 0 || this.#impatience.rang()) return;
     await condition(() => this.#orders.length > 0 || this.#isUrgent, quietMs, { summary: 'gather what happens' });
   }
 
   async #carryOut(order: ShardOrder): Promise<void> {
     if (order.kind === 'replace') this.#replace(order.members);
-    else if (order.kind === 'start') await this.#start(order.startId);
+    else if (order.kind === 'start') await this.#start(order);
     else if (order.kind === 'end') await this.#end(order);
     else if (order.kind === 'tell') await this.#tell(order.message);
     else this.#isClosed = true;
@@ -122,7 +129,8 @@ class Shard {
   }
 
   /** Entries for all members that have none. */
-  async #start(startId: string): Promise<void> {
+  async #start({ startId, places = Infinity }: Extract<ShardOrder, { kind: 'start' }>): Promise<void> {
+    this.#places = places;
     const rows = [...this.#rows.values()].filter(({ phase, unread }) => phase === 'none' || unread === true);
     const skipped = await this.#begin(rows);
     this.#done.push({
@@ -135,9 +143,25 @@ class Shard {
   }
 
   async #begin(rows: readonly MemberRow[]): Promise<readonly Skipped[]> {
-    const skipped = await this.#starts.begin(rows);
+    const skipped = await this.#starts.begin(rows, this.#places);
     this.#hasUrgentNews();
     return skipped;
+  }
+
+  /** Whose turn it is goes on. When nobody has got through for long, some go on nevertheless. */
+  async #giveTurns(): Promise<void> {
+    const isImpatient = this.#impatience.rang();
+    const uuids = nextTurns([...this.#rows.values()], this.#places, isImpatient);
+    if (uuids.length > 0) {
+      await this.#tellSome('giveTurn', uuids);
+      for (const uuid of uuids) {
+        const row = this.#rows.get(uuid);
+        if (row !== undefined) this.#rows.set(uuid, omit(row, 'later'));
+      }
+      this.#lastTurns = Date.now();
+    }
+    const isAnyLater = [...this.#rows.values()].some(({ later }) => later === true);
+    this.#impatience.set(isAnyLater ? this.#lastTurns + turnPatienceMs : undefined);
   }
 
   async #end({ orderId, by, cleanup }: Extract<ShardOrder, { kind: 'end' }>): Promise<void> {
@@ -167,13 +191,23 @@ class Shard {
   async #tell(message: 'pause' | 'unpause' | 'settings'): Promise<void> {
     const live = [...this.#rows.values()].filter(({ phase }) => phase !== 'none' && phase !== 'finished');
     for (const rows of chunks(live, toldAtOnce))
-      await this.#insist(() =>
-        this.#act(budgets.start, `tell ${rows.length} entries: ${message}`).tellEntries({
-          batch: this.#input.batch,
-          uuids: rows.map(({ uuid }) => uuid),
-          message,
-        }),
+      await this.#tellSome(
+        message,
+        rows.map(({ uuid }) => uuid),
       );
+  }
+
+  async #tellSome(
+    message: Parameters<BatchActivities['tellEntries']>[0]['message'],
+    uuids: readonly string[],
+  ): Promise<void> {
+    await this.#insist(() =>
+      this.#act(budgets.start, `tell ${uuids.length} entries: ${message}`).tellEntries({
+        batch: this.#input.batch,
+        uuids,
+        message,
+      }),
+    );
   }
 
   #take({ uuid, phase, window, request, released, closed }: EntryNews): void {
@@ -195,7 +229,7 @@ class Shard {
   #forget(uuid: string): void {
     const row = this.#rows.get(uuid);
     if (row === undefined) return;
-    this.#rows.set(uuid, { ...omit(row, 'window', 'unread'), phase: 'none' });
+    this.#rows.set(uuid, { ...omit(row, 'window', 'unread', 'later'), phase: 'none' });
     this.#requests.take(uuid, undefined, { isReleased: true });
     this.#hasUrgentNews();
   }
@@ -268,6 +302,7 @@ class Shard {
       ...this.#input,
       rows: [...this.#rows.values()],
       requests: this.#requests.kept(),
+      ...(this.#places === Infinity ? {} : { places: this.#places }),
     });
   }
 }

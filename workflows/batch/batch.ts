@@ -41,6 +41,7 @@ import { afterNews, decideCommits, emptyCommits, forgetClosed, nextCommitInstant
 import { orderOf, orderedUuids, strangersIn } from '../domain/batch/order.ts';
 import type { BatchSpec } from '../domain/batch/records.ts';
 import { isSameJson } from '../domain/batch/stable-json.ts';
+import { placesOfShard } from '../domain/batch/turns.ts';
 import { validWindows } from '../domain/batch/windows.ts';
 import { Alarm } from '../shared/alarm.ts';
 import { failure, knownFailure } from '../shared/failures.ts';
@@ -275,13 +276,14 @@ class Batch {
     const before = record.state;
     record.become('Running', '');
     record.change({ startDate: record.state.startDate ?? now() });
-    const answers = await this.#orderAll((id) => ({ kind: 'start', startId: id }), 'start');
+    const places = placesOfShard(record.state.shards.length);
+    const answers = await this.#orderAll((id) => ({ kind: 'start', startId: id, places }), 'start');
     await this.#tellAll({ kind: 'tell', message: 'unpause' });
     const queued = sum(answers.map((answer) => answer.queued));
     const skipped = answers.flatMap((answer) => answer.skipped).slice(0, 50);
     const skippedCount = sum(answers.map((answer) => answer.skippedCount));
     const isAllHere = answers.length === record.state.shards.length;
-    if (isAllHere && queued === 0 && before.status === 'Defined') {
+    if (isAllHere && queued === 0 && record.entries === 0 && before.status === 'Defined') {
       record.change(before);
       record.become('Defined', '');
       throw failure(

@@ -10,23 +10,18 @@ export class News {
   #last = '';
   #asks = false;
 
-  constructor(state: EntryState, shardId: string) {
+  /** `isKnown`: the shard has it as it is now. */
+  constructor(state: EntryState, shardId: string, isKnown = false) {
     this.#state = state;
     this.#shardId = shardId;
+    if (isKnown) this.#last = JSON.stringify(this.#news());
   }
 
   /** The row as it is now; with a wish to be committed where there is one. */
   async send(request?: CommitRequest, closed?: boolean): Promise<void> {
     this.#asks = request !== undefined;
-    const { instance_uuid, window, holds_place } = this.#state.entry;
-    const needsNoPlace = holds_place && !this.#state.isCommitted && request === undefined;
-    const news: EntryNews = {
-      uuid: instance_uuid,
-      phase: this.#state.phase(),
-      ...(window === undefined ? {} : { window: window.name }),
-      ...(request === undefined ? {} : { request }),
-      ...(closed === true ? { closed } : {}),
-    };
+    const needsNoPlace = this.#state.entry.holds_place && !this.#state.isCommitted && request === undefined;
+    const news = this.#news(request, closed);
     const text = JSON.stringify(news);
     // A place is given back once, which changes nothing of the row.
     if (text === this.#last && !needsNoPlace) return;
@@ -35,6 +30,17 @@ export class News {
     await getExternalWorkflowHandle(this.#shardId)
       .signal<[EntryNews]>(messages.entryNews, { ...news, ...(needsNoPlace ? { released: true } : {}) })
       .catch(() => undefined);
+  }
+
+  #news(request?: CommitRequest, closed?: boolean): EntryNews {
+    const { instance_uuid, window } = this.#state.entry;
+    return {
+      uuid: instance_uuid,
+      phase: this.#state.phase(),
+      ...(window === undefined ? {} : { window: window.name }),
+      ...(request === undefined ? {} : { request }),
+      ...(closed === true ? { closed } : {}),
+    };
   }
 
   /** What it said last was that it wants to be committed. */

@@ -34,6 +34,7 @@ export interface OrderBook {
   sourceUpdated(update: SourceUpdated): void;
   settingsChanged(change: SettingsChanged): void;
   pause(isPaused: boolean): void;
+  giveTurn(): void;
   reportNews(): void;
 }
 
@@ -138,6 +139,7 @@ export function listen(book: OrderBook): void {
   setHandler(defineSignal<[SettingsChanged]>(messages.settingsChanged), (change) => book.settingsChanged(change));
   setHandler(defineSignal(messages.pause), () => book.pause(true));
   setHandler(defineSignal(messages.unpause), () => book.pause(false));
+  setHandler(defineSignal(messages.giveTurn), () => book.giveTurn());
   setHandler(defineSignal(messages.reportNews), () => book.reportNews());
 }
 

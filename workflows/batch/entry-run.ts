@@ -14,6 +14,8 @@ export class EntryRun {
   readonly news: News;
   settings: EntrySettings;
   isPaused: boolean;
+  /** Others of its batch go first. */
+  isLater: boolean;
   /** A person has resolved a conflict: what is checked next is checked anew. */
   isResolve: boolean;
   /** Its source was to be switched on again, and isn't there. */
@@ -23,12 +25,18 @@ export class EntryRun {
   #isPoked = false;
   #grant: CommitGranted | undefined;
 
-  constructor(state: EntryState, news: News, settings: EntrySettings, { isPaused = false, isResolve = false }) {
+  constructor(
+    state: EntryState,
+    news: News,
+    settings: EntrySettings,
+    { isPaused = false, isLater = false, isResolve = false },
+  ) {
     this.state = state;
     this.news = news;
     this.slots = new EntrySlots(state);
     this.settings = settings;
     this.isPaused = isPaused;
+    this.isLater = isLater;
     this.isResolve = isResolve;
   }
 

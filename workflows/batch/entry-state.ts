@@ -247,4 +247,5 @@ const waits: Readonly<Partial<Record<Substate, WaitingFor>>> = {
   'awaiting-window': 'window',
   'cleanup-pending': 'far-side',
   paused: 'person',
+  'awaiting-turn': 'slot',
 };

@@ -92,9 +92,10 @@ class Migration {
   constructor(input: MigrationInput) {
     this.#input = input;
     this.#state = new EntryState(input.entry);
-    const news = new News(this.#state, input.shardId);
+    const news = new News(this.#state, input.shardId, input.later === true && input.resume === undefined);
     this.#run = new EntryRun(this.#state, news, input.settings, {
       isPaused: input.paused === true,
+      isLater: input.later === true,
       isResolve: input.resume?.isResolve === true,
     });
     setHandler(defineQuery<MigrationView>(messages.status), () => this.#state.view(), {
@@ -141,6 +142,7 @@ class Migration {
     if (status === 'Conflict') await this.#interruptible(() => this.#decide());
     else if (status === 'Error' || status === 'Canceled' || status === 'Finished') await this.#park();
     else if (this.#run.isPaused && !isCommitted(this.#state.entry)) await this.#pause();
+    else if (this.#run.isLater) await this.#awaitTurn();
     else await this.#interruptible(() => steps[status](this.#run));
   }
 
@@ -182,6 +184,15 @@ class Migration {
     await this.#run.until(() => !this.#run.isPaused || this.#orders.length > 0, undefined, '');
     this.#state.within(undefined, 'its batch goes on');
     this.#run.news.forget();
+  }
+
+  /** Of a large batch. What it is Blocked by stays to be seen. */
+  async #awaitTurn(): Promise<void> {
+    await this.#run.news.send();
+    const isWaiting = this.#state.entry.status === 'Waiting';
+    if (isWaiting) this.#state.within('awaiting-turn', 'Its batch is large: those before it go first');
+    await this.#run.until(() => !this.#run.isLater || this.#orders.length > 0, undefined, '');
+    if (isWaiting) this.#state.within(undefined, 'Performing initial checks');
   }
 
   async #obey(): Promise<void> {
@@ -276,6 +287,7 @@ class Migration {
       entry: this.#state.entry,
       settings: this.#run.settings,
       paused: this.#run.isPaused,
+      later: this.#run.isLater,
       resume: { isResolve: this.#run.isResolve },
     });
   }
@@ -303,6 +315,7 @@ class Migration {
       },
       cutover: () => {
         state.change({ cutover: true });
+        run.isLater = false;
         run.news.forget();
         run.poke();
       },
@@ -318,6 +331,10 @@ class Migration {
       },
       pause: (isPaused) => {
         run.isPaused = isPaused;
+        run.poke();
+      },
+      giveTurn: () => {
+        run.isLater = false;
         run.poke();
       },
       reportNews: () => {

@@ -1,6 +1,7 @@
 import { workflowInfo } from '@temporalio/workflow';
 import type { BatchActivities } from '../contracts/batch-activities.ts';
-import type { MemberRow, Skipped, StartOutcome } from '../contracts/batch.ts';
+import type { MemberRow, MemberToStart, Skipped, StartOutcome } from '../contracts/batch.ts';
+import { freePlaces } from '../domain/batch/turns.ts';
 import { omit } from '../domain/omit.ts';
 import { insist } from '../shared/insist.ts';
 import { control } from '../shared/proxies.ts';
@@ -42,17 +43,22 @@ export class ShardStarts {
     return this.unread.length === 0 ? undefined : Math.max(this.#againAt - Date.now(), 0);
   }
 
-  /** Answers who gets none. */
-  async begin(rows: readonly MemberRow[]): Promise<readonly Skipped[]> {
+  /** Answers who gets none. Of all members so many are at work at once; others get an entry that waits for its turn. */
+  async begin(rows: readonly MemberRow[], places: number): Promise<readonly Skipped[]> {
     const skipped: Skipped[] = [];
     this.#why = undefined;
-    for (const members of chunks(rows, startedAtOnce)) {
+    for (const some of chunks(rows, startedAtOnce)) {
+      const free = freePlaces(this.#rows.values(), places);
+      const members = some.map(({ uuid, source, vm, name }, at): MemberToStart => {
+        return { uuid, source, vm, name, ...(at < free ? {} : { later: true }) };
+      });
+      for (const { uuid, later } of members) if (later === true) this.#setLater(uuid);
       const outcomes = await insist(
         () =>
           control<BatchActivities>(budgets.start, `start ${members.length} entries`).startEntries({
             batch: this.#batch,
             shardId: workflowInfo().workflowId,
-            members: members.map(({ uuid, source, vm, name }) => ({ uuid, source, vm, name })),
+            members,
           }),
         this.#onTrouble,
       );
@@ -62,18 +68,24 @@ export class ShardStarts {
     return skipped;
   }
 
+  #setLater(uuid: string): void {
+    const row = this.#rows.get(uuid);
+    if (row !== undefined) this.#rows.set(uuid, { ...row, later: true });
+  }
+
   #take(outcome: StartOutcome): Skipped | undefined {
     const row = this.#rows.get(outcome.uuid);
     if (row === undefined) return undefined;
     const { uuid, name } = row;
     const rest = omit(row, 'unread');
+    const without = omit(rest, 'later');
     switch (outcome.outcome) {
       case 'unread':
         this.#why ??= outcome.why;
-        this.#rows.set(uuid, { ...row, phase: 'waiting', unread: true });
+        this.#rows.set(uuid, { ...without, phase: 'waiting', unread: true });
         return undefined;
       case 'skipped':
-        this.#rows.set(uuid, { ...rest, phase: 'none' });
+        this.#rows.set(uuid, { ...without, phase: 'none' });
         return { uuid, name, why: outcome.why };
       default:
         // News that were faster than this answer are newer.

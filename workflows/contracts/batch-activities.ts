@@ -7,6 +7,7 @@ import type {
   CleanUp,
   EntrySettings,
   Member,
+  MemberToStart,
   PassMode,
   PassScope,
   SlotKind,
@@ -54,13 +55,13 @@ export interface BatchActivities {
   startEntries(input: {
     readonly batch: string;
     readonly shardId: string;
-    readonly members: readonly Member[];
+    readonly members: readonly MemberToStart[];
   }): Promise<readonly StartOutcome[]>;
   /** Sends a signal to the migrations of these instances; those that are over don't hear it. */
   tellEntries(input: {
     readonly batch: string;
     readonly uuids: readonly string[];
-    readonly message: 'pause' | 'unpause' | 'settings';
+    readonly message: 'pause' | 'unpause' | 'giveTurn' | 'settings';
   }): Promise<void>;
   /** Ends the entries of these instances for a reset (or deletes what is left of them); heartbeats; answers what couldn't be. */
   endEntries(input: {

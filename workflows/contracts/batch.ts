@@ -44,8 +44,13 @@ export interface MemberRow extends Member {
   readonly phase: MemberPhase;
   /** It is to get an entry, and its source couldn't be read so far. */
   readonly unread?: true;
+  /** Its entry waits for its turn. */
+  readonly later?: true;
   readonly window?: string;
 }
+
+/** A member that is to get an entry. */
+export type MemberToStart = Pick<MemberRow, 'uuid' | 'source' | 'vm' | 'name' | 'later'>;
 
 export type PhaseCounts = Readonly<Partial<Record<MemberPhase, number>>>;
 
@@ -166,6 +171,8 @@ export interface ShardInput {
   readonly rows: readonly MemberRow[];
   /** Wishes of a run before. */
   readonly requests?: readonly CommitRequest[];
+  /** How many of its members may be at work at once; absent: all. */
+  readonly places?: number;
 }
 
 /** What is deleted at the target when entries are ended: nothing, what was not configured yet, or all that is theirs. */
@@ -173,7 +180,8 @@ export type CleanUp = 'none' | 'unless-configured' | 'all';
 
 /** Signal to a shard. */
 export type ShardOrder =
-  | { readonly kind: 'start'; readonly startId: string }
+  /** `places`: how many of its members may be at work at once; absent: all. */
+  | { readonly kind: 'start'; readonly startId: string; readonly places?: number }
   | { readonly kind: 'replace'; readonly members: readonly Member[] }
   | { readonly kind: 'tell'; readonly message: 'pause' | 'unpause' | 'settings' }
   /** Ends all its entries. */
@@ -254,6 +262,8 @@ export interface MigrationInput {
   readonly shardId: string;
   readonly settings: EntrySettings;
   readonly paused?: boolean;
+  /** It begins when its shard gives it its turn. */
+  readonly later?: boolean;
   /** It goes on in a new run. */
   readonly resume?: { readonly isResolve: boolean };
 }

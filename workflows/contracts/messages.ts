@@ -76,6 +76,8 @@ export const messages = {
   settingsChanged: 'settingsChanged',
   pause: 'pause',
   unpause: 'unpause',
+  /** Signal to `migration`: enough of those before it are through. */
+  giveTurn: 'giveTurn',
   /** Signal to `migration`: its shard doesn't know it, say where you are. */
   reportNews: 'reportNews',
   /** Query of `migration`: its view and the record of its VM. */

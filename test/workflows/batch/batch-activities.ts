@@ -8,6 +8,7 @@ import type {
   BatchSpecAnswer,
   EntrySettings,
   Member,
+  MemberToStart,
   MigrationInput,
   MigrationView,
   StartOutcome,
@@ -56,7 +57,7 @@ export function createBatchActivities(hands: BatchHands): BatchActivities & Pick
     },
     startEntries: async ({ batch, shardId, members }) => {
       const { spec, status } = await specOf(client, batch);
-      const startOne = async (member: Member): Promise<StartOutcome> => {
+      const startOne = async (member: MemberToStart): Promise<StartOutcome> => {
         if (await isOpen(member.uuid)) {
           const view = await entryOf(member.uuid).query<MigrationView>(messages.status);
           if (view.batch !== batch)
@@ -70,6 +71,7 @@ export function createBatchActivities(hands: BatchHands): BatchActivities & Pick
           shardId,
           settings: settingsOf(spec, casts.get(batch)?.settings),
           paused: status === 'Stopped',
+          later: member.later === true,
         };
         try {
           await client.workflow.start('migration', {

@@ -95,6 +95,10 @@ export class BatchUnderTest {
     return (await handle.query<EntriesPage>(messages.entries)).rows;
   }
 
+  async orderShard(order: ShardOrder, shard = 0): Promise<void> {
+    await this.#stage.server.client.workflow.getHandle(shardId(this.name, shard)).signal(messages.shardOrder, order);
+  }
+
   entry(vm: SourceVm): EntryUnderTest {
     return new EntryUnderTest(this.#stage, vm);
   }

@@ -26,7 +26,8 @@ export type Substate =
   | 'rolling-back'
   | 'revalidating'
   | 'cleanup-pending'
-  | 'paused';
+  | 'paused'
+  | 'awaiting-turn';
 
 /** Facts about the power of the source, so that what we switched off comes on again. */
 export interface SourcePowerFacts {
