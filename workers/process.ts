@@ -42,7 +42,7 @@ const sdkVersion = '1.24.0';
 const heartbeatThrottle = '2 seconds';
 
 /** A worker that died leaves its cached workflows to others after this time: sooner than a person gives up waiting. */
-const stickyTimeout = '4 seconds';
+export const stickyTimeout = '4 seconds';
 
 /** A running swap gets time to finish; a transfer stops at once and is taken up by another worker. */
 export const shutdown = { grace: '25 seconds', force: '55 seconds' } as const;

@@ -22,6 +22,9 @@ import { firstEntry } from './first-entry.ts';
 import { asShown } from './phase.ts';
 import { sourceTrouble } from './source-trouble.ts';
 
+/** Behind everything that isn't one of thousands: what people wait for, and the batch itself, goes first (1 to 5, 3 is the usual). */
+const priority = { priorityKey: 4 } as const;
+
 /** M0 of these members, then a workflow for each. A repeated try finds those that it has started before. */
 export function createStartEntries(deps: BatchDeps): BatchActivities['startEntries'] {
   return async ({ batch, shardId, members }) => {
@@ -47,6 +50,7 @@ export function createStartEntries(deps: BatchDeps): BatchActivities['startEntri
           workflowId: migrationId(member.uuid),
           taskQueue,
           args: [input],
+          priority,
           workflowIdConflictPolicy: 'FAIL',
           staticSummary: `${entry.baseline.name} → ${entry.placement?.target_name ?? spec.defaults.placement.target} (batch ${batch})`,
           memo: { batch, name: entry.baseline.name },

@@ -3,6 +3,7 @@ import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/wo
 import { createBatchSpecs } from '../../activities/batch/batch-specs.ts';
 import { createBatchActivities } from '../../activities/batch/index.ts';
 import { workflowBundlePath } from '../../workers/bundle.ts';
+import { stickyTimeout } from '../../workers/process.ts';
 import { transferQueueOf } from '../../workflows/contracts/task-queues.ts';
 import { noOpTransfers, noOpWorld } from './b4-world.ts';
 
@@ -20,7 +21,7 @@ const control = await Worker.create({
   taskQueue,
   workflowBundle: { codePath: await workflowBundlePath() },
   activities: createBatchActivities(world),
-  maxCachedWorkflows: Number(process.env['BENCH_VMS']) + 500,
+  stickyQueueScheduleToStartTimeout: stickyTimeout,
 });
 const transfer = await Worker.create({
   connection,

@@ -7,6 +7,7 @@ import { diskCopy } from './b10-copy.ts';
 import { throughput } from './b1-throughput.ts';
 import { batchAdmission } from './b4-batch.ts';
 import { cacheAndReplay } from './b5-cache.ts';
+import { growth } from './growth.ts';
 import { inventory } from './b9-inventory.ts';
 import { waitingForCluster } from './b8-waiting.ts';
 import { recovery } from './b6-recovery.ts';
@@ -27,6 +28,7 @@ const benchmarks: Readonly<Record<string, (options: { full: boolean }) => Promis
   b9: inventory,
   b10: diskCopy,
   cli: startup,
+  growth,
 };
 
 const { values, positionals } = parseArgs({

@@ -49,6 +49,8 @@ export const namespace = 'vmflow';
  */
 const dynamicConfig = [
   'history.transferProcessorMaxPollRPS=500',
+  // Priorities count, as they do by themselves in newer servers.
+  'matching.useNewMatcher=true',
   'limit.maxIDLength=255',
   'system.forceSearchAttributesCacheRefreshOnRead=true',
 ];

@@ -36,4 +36,15 @@ describe('a batch without windows', () => {
     assert.ok(events <= 200, `a plain migration is short: ${events} events`);
     assert.ok(largestPayload <= 16_384, `and says little: ${largestPayload} bytes at once`);
   });
+
+  test('thousands of migrations stand behind what people wait for: their priority is 4, that of the batch the usual', async () => {
+    const batch = await rig.batch();
+    const vm = await batch.vm('patient');
+    await batch.apply();
+    await batch.start();
+    const [migration, whole] = await Promise.all([(await vm.handle()).describe(), batch.handle.describe()]);
+    assert.equal(migration.raw.workflowExecutionInfo?.priority?.priorityKey, 4);
+    assert.ok((whole.raw.workflowExecutionInfo?.priority?.priorityKey ?? 0) < 4);
+    await vm.becomes('Finished');
+  });
 });
