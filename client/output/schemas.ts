@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { batchBodies } from './batch-schemas.ts';
+import { recordSchema } from './record-schema.ts';
 import { conflict, execution, step } from './schema-parts.ts';
 
 /** Shapes of what `-o json` prints, by kind. Inside one major version fields are only added, so further ones are allowed. */
@@ -462,7 +463,19 @@ export const errorSchema = z.strictObject({
   }),
 });
 
+/** Has a schema of its own: what a command prints, and its errors. */
+export type PrintedKind = OutputKind | 'HistoryRecord';
+export type SchemaKind = PrintedKind | 'Error';
+export const schemaKinds: readonly SchemaKind[] = [...outputKinds, 'HistoryRecord', 'Error'];
+
 /** The published form. */
-export function jsonSchema(kind: OutputKind | 'Error'): object {
-  return z.toJSONSchema(kind === 'Error' ? errorSchema : outputSchema(kind));
+export function jsonSchema(kind: SchemaKind): object {
+  switch (kind) {
+    case 'Error':
+      return z.toJSONSchema(errorSchema);
+    case 'HistoryRecord':
+      return z.toJSONSchema(recordSchema);
+    default:
+      return z.toJSONSchema(outputSchema(kind));
+  }
 }
