@@ -205,6 +205,7 @@ const migration = {
   snapshot: z.looseObject({ state: z.enum(['present', 'absent', 'unknown']), digest: text.optional() }).optional(),
   slot: z.enum(['none', 'asked', 'granted']).optional(),
   queued: count.optional(),
+  turn: count.optional(),
   result: migrationResult.optional(),
   failure: failure.optional(),
   link: z.url(),
@@ -230,9 +231,30 @@ const bodies = {
       }),
     ),
     conditions: z.array(condition),
-    record: z.looseObject({ id: text, from: text, to: text, stage: text, startedAt: time }).optional(),
+    record: z
+      .looseObject({
+        id: text,
+        generation: count,
+        from: text,
+        to: text,
+        sourcePodUID: text,
+        sourceVMID: text,
+        snapshotDigest: text.optional(),
+        startedAt: time,
+        stage: text,
+        stageAt: time,
+        barredAt: count.optional(),
+        redo: z.looseObject({ podUID: text, until: time.optional() }).optional(),
+      })
+      .optional(),
     hibernation: z
-      .looseObject({ name: text, desire: z.enum(['Hibernate', 'Wake']), phase: text.optional() })
+      .looseObject({
+        name: text,
+        desire: z.enum(['Hibernate', 'Wake']),
+        phase: text.optional(),
+        generation: count,
+        observedGeneration: count,
+      })
       .optional(),
     migration: z.looseObject(migration).optional(),
     next: z.array(text),
@@ -340,7 +362,12 @@ const bodies = {
         execution,
         startedAt: time,
         closedAt: time.optional(),
+        status: text.optional(),
+        reason: text.optional(),
+        message: text.optional(),
+        since: time.optional(),
         deadline: time.optional(),
+        waitingFor: text.optional(),
         total: count.optional(),
         moved: count.optional(),
         inFlight: count.optional(),
@@ -403,7 +430,12 @@ const bodies = {
     runId: text,
     phase: text,
     execution,
+    reason: text.optional(),
+    message: text.optional(),
+    since: time.optional(),
     link: z.url(),
+    running: z.array(text).optional(),
+    next: z.array(text).optional(),
     items: z.array(
       z.looseObject({
         id: text,
@@ -418,7 +450,9 @@ const bodies = {
   MessageSent: { id: text, runId: text, name: text, message: text, answer: text, link: z.url() },
   Plan: { id: text, name: text, verb: text, effect: text },
   EndpointList: { items: z.array(z.looseObject({ name: text, kind: text, url: z.url(), user: text, tls: text })) },
-  EndpointCheckList: { items: z.array(check.extend({ endpoint: text })) },
+  EndpointCheckList: {
+    items: z.array(check.extend({ endpoint: text, failure: z.enum(['unreachable', 'forbidden', 'wrong']).optional() })),
+  },
   DoctorReport: { items: z.array(check) },
   SetupResult: {
     items: z.array(

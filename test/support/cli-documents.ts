@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { recordSchema } from '../../client/output/record-schema.ts';
-import { errorSchema, outputKinds, outputSchema, type PrintedKind } from '../../client/output/schemas.ts';
+import { errorSchema, jsonSchema, outputKinds, outputSchema, type PrintedKind } from '../../client/output/schemas.ts';
 
 /** Their standard output is no document, whatever `-o` says: a script for the shell, words for it, a schema. */
 const withoutDocuments = ['completion', 'complete', 'schema'];
@@ -48,4 +48,28 @@ const linesOf = (text: string): readonly string[] => text.split('\n').filter((li
 
 function formatIn(command: string): 'json' | 'jsonl' | undefined {
   return /(?:^| )(?:-o ?|--output[ =])(jsonl?)(?: |$)/.exec(command)?.[1] as 'json' | 'jsonl' | undefined;
+}
+
+/** The part of a JSON schema that says which fields there are. */
+interface Shape {
+  readonly properties?: Readonly<Record<string, Shape>>;
+  readonly items?: Shape;
+  /** Any name will do. */
+  readonly propertyNames?: object;
+  readonly additionalProperties?: Shape;
+}
+
+/** What a document has and its schema doesn't name: paths as `CocoonSet.migration.turn`. */
+export function unpublishedFields(document: object, kind: PrintedKind): readonly string[] {
+  return unnamedIn(document, jsonSchema(kind), kind);
+}
+
+function unnamedIn(value: unknown, shape: Shape, path: string): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  if (Array.isArray(value)) return value.flatMap((item) => unnamedIn(item, shape.items ?? {}, `${path}[]`));
+  return Object.entries(value).flatMap(([name, inner]) => {
+    const known =
+      shape.properties?.[name] ?? (shape.propertyNames === undefined ? undefined : shape.additionalProperties);
+    return known === undefined ? [`${path}.${name}`] : unnamedIn(inner, known, `${path}.${name}`);
+  });
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { schemaKinds } from '../../../client/output/schemas.ts';
-import { kindOfDocument, publishedKinds } from '../../support/cli-documents.ts';
+import { kindOfDocument, publishedKinds, unpublishedFields } from '../../support/cli-documents.ts';
 import { kindsInHelp } from './printed-kinds.ts';
 
 /** What they print is no document, whatever `-o` says. */
@@ -53,4 +53,16 @@ test('the check of all tests of commands fails for a second document, for a reco
   );
   const stderr = '{"error":{"code":1}}\n';
   assert.throws(() => publishedKinds(['open', '-o', 'json'], { stdout: '', stderr }), /not as published/);
+});
+
+test('the check of all tests of commands finds fields that the schema does not name, however deep', () => {
+  const drain = {
+    ...{ id: 'd', since: '2026-03-01T13:10:00Z', extra: 1 },
+    blocked: [{ set: 'shop/web', colour: 'red' }],
+  };
+  const node = { apiVersion: 'vmflow.dev/v1', kind: 'Node', name: 'node-a', drain };
+  assert.deepEqual(unpublishedFields(node, 'Node'), ['Node.drain.extra', 'Node.drain.blocked[].colour']);
+  assert.deepEqual(unpublishedFields({ ...good, more: [] }, 'Link'), ['Link.more']);
+  const placement = { storage_pools: { any: 'local' }, networks: { 'net-1': { network: 'br0', mtu: 9000 } } };
+  assert.deepEqual(unpublishedFields({ placement }, 'QueueEntry'), ['QueueEntry.placement.networks.net-1.mtu']);
 });

@@ -6,7 +6,7 @@ import { apiVersion } from '../../../client/output/result.ts';
 import { createProgram } from '../../../client/program.ts';
 import type { Runtime } from '../../../client/runtime.ts';
 import { Session } from '../../../client/session.ts';
-import { kindOfDocument, publishedKinds } from '../../support/cli-documents.ts';
+import { kindOfDocument, publishedKinds, unpublishedFields } from '../../support/cli-documents.ts';
 import type { CliResult } from './run-cli.ts';
 
 /** Calls through. */
@@ -49,7 +49,12 @@ export function checkPrinted(argv: readonly string[], result: CliResult, runtime
   const documents = printing.mock.calls
     .filter(({ this: session }) => (session as Session).runtime === runtime)
     .map(({ arguments: [{ kind, document }] }) => JSON.stringify({ apiVersion, kind, ...document }));
-  const printed = documents.map((text) => kindOfDocument(JSON.parse(text) as object, command));
+  const printed = documents.map((text) => {
+    const document = JSON.parse(text) as object;
+    const kind = kindOfDocument(document, command);
+    assert.deepEqual(unpublishedFields(document, kind), [], `${command} prints fields that its schema doesn't name`);
+    return kind;
+  });
   for (const kind of [...printed, ...publishedKinds(argv, result)])
     assert.ok(kindsInHelp.get(command)?.includes(kind), `${command} prints ${kind}, which its help doesn't name`);
 }
