@@ -4,8 +4,7 @@ import { exitCodes } from './exit-codes.ts';
 
 /** `schema [KIND]`: the schema itself is the document, whatever `-o` says. */
 export const printSchema: Action<object> = async (session, [kind]) => {
-  const { jsonSchema, outputKinds } = await import('./output/schemas.ts');
-  const kinds = [...outputKinds, 'Error'] as const;
+  const { jsonSchema, schemaKinds: kinds } = await import('./output/schemas.ts');
   if (kind === undefined) {
     session.runtime.stdout.write(kinds.map((name) => `${name}\n`).join(''));
     return exitCodes.ok.code;

@@ -18,7 +18,6 @@ export const migrationSource = z
     syncLimit: z.int().min(1).max(64).default(1),
     /** Only what is below these; empty: everything. */
     datacenters: z.array(z.string().min(1)).default([]),
-    connectionTimeoutMs: span.default(600_000),
   })
   .prefault({});
 

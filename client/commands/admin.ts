@@ -7,6 +7,7 @@ export function registerAdmin(program: Command, run: Run): void {
   addVerb(admin, 'setup', {
     summary: 'create the namespace, its search attributes and its schedules; safe to repeat',
     examples: ['vmflow admin setup', 'vmflow admin setup --namespace vmflow-test --retention 7d'],
+    prints: ['SetupResult'],
     exits: ['ok', 'usage', 'denied', 'refused', 'unreachable', 'timeout'],
     notes: 'The schedules start their workflows on the task queue of this command (--task-queue).',
   })

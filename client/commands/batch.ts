@@ -29,12 +29,14 @@ function registerReading(batch: Command, run: Run): void {
   addVerb(batch, 'list', {
     summary: 'batches with their totals and the next window of each',
     examples: ['vmflow batch list', 'vmflow batch list -o wide'],
+    prints: ['BatchList'],
     exits: ['ok', 'denied', 'unreachable'],
   }).action(run(async () => (await import('../batch/list.ts')).listBatches));
 
   addVerb(batch, 'get <name>', {
     summary: 'one batch: totals, windows, limits; with -o wide or --members each VM',
     examples: ['vmflow batch get night-1', 'vmflow batch get night-1 -o json | jq .counts'],
+    prints: ['Batch'],
     exits: ['ok', 'notFound', 'denied', 'unreachable'],
   })
     .option('--members', 'with every VM')
@@ -44,6 +46,7 @@ function registerReading(batch: Command, run: Run): void {
   addVerb(batch, 'watch <name>', {
     summary: 'follow a batch until nothing goes on without a person',
     examples: ['vmflow batch watch night-1', 'vmflow batch watch night-1 -o jsonl'],
+    prints: ['Batch'],
     exits: ['ok', 'notFound', 'refused', 'notAcknowledged', 'unreachable', 'cancelled', 'timeout', 'interrupted'],
     notes: 'Ctrl-C stops watching, not the work. Ends with 5 when VMs need a person and nothing else moves.',
   })
@@ -59,6 +62,7 @@ function registerFiles(batch: Command, run: Run): void {
   const plan = addVerb(batch, 'plan', {
     summary: 'what a batch file would do: windows, VMs in each, what is in the way; starts nothing',
     examples: ['vmflow batch plan -f night.yaml', 'vmflow batch plan -f night.yaml -o json | jq .blocked'],
+    prints: ['BatchPlan'],
     exits: files,
     notes:
       'Ends with 2 and the line of every mistake when the file can not be taken, with 5 when a VM can not be planned.',
@@ -68,6 +72,7 @@ function registerFiles(batch: Command, run: Run): void {
   const apply = addVerb(batch, 'apply', {
     summary: 'make a batch, or change the one of that name; starts nothing',
     examples: ['vmflow batch apply -f night.yaml', 'vmflow batch apply -f night.yaml --dry-run'],
+    prints: ['BatchApplied', 'BatchPlan'],
     exits: files,
     notes: 'The same file twice is one batch. Which VMs belong to it is found out now, not when it starts.',
   });
@@ -78,6 +83,7 @@ function registerFiles(batch: Command, run: Run): void {
   const edit = addVerb(batch, 'edit', {
     summary: 'change a batch that is there',
     examples: ['vmflow batch edit -f night.yaml', 'vmflow batch edit -f night.yaml --etag 3'],
+    prints: ['BatchApplied', 'BatchPlan'],
     exits: files,
     notes: 'While it runs, only what nobody relies on may change.',
   });
@@ -91,6 +97,7 @@ function registerActs(batch: Command, run: Run): void {
   const start = addVerb(batch, 'start <name>', {
     summary: 'begin: every member gets an entry in the queue',
     examples: ['vmflow batch start night-1', 'vmflow batch start night-1 --wait --timeout 8h'],
+    prints: ['BatchStarted', 'Batch', 'Plan'],
     exits: acts,
   });
   acting(start).action(run(async () => (await import('../batch/act.ts')).startBatch));
@@ -98,6 +105,7 @@ function registerActs(batch: Command, run: Run): void {
   const stop = addVerb(batch, 'stop <name>', {
     summary: 'pause at safe points; VMs in their downtime are finished',
     examples: ['vmflow batch stop night-1 --reason "storage trouble"'],
+    prints: ['MessageSent', 'Batch', 'Plan'],
     exits: acts,
     notes: 'With --wait it ends when no VM is in its downtime any more.',
   });
@@ -106,6 +114,7 @@ function registerActs(batch: Command, run: Run): void {
   const resume = addVerb(batch, 'resume <name>', {
     summary: 'go on after a stop',
     examples: ['vmflow batch resume night-1'],
+    prints: ['BatchStarted', 'Batch', 'Plan'],
     exits: acts,
   });
   acting(resume).action(run(async () => (await import('../batch/act.ts')).resumeBatch));
@@ -113,6 +122,7 @@ function registerActs(batch: Command, run: Run): void {
   const reset = addVerb(batch, 'reset <name>', {
     summary: 'back to Defined: entries end, unfinished targets are deleted, sources are on again',
     examples: ['vmflow batch reset night-1', 'vmflow batch reset night-1 --force --yes --confirm night-1'],
+    prints: ['MessageSent', 'Plan'],
     exits: acts,
     notes:
       'It asks for the name of the batch. Finished targets stay. --force is for VMs in their downtime, not for the question.',
@@ -125,6 +135,7 @@ function registerActs(batch: Command, run: Run): void {
   addVerb(batch, 'delete <name>', {
     summary: 'forget a batch and its entries; what is at the targets stays',
     examples: ['vmflow batch delete night-1 --yes'],
+    prints: ['MessageSent', 'Plan'],
     exits: acts,
     notes: 'A batch that runs is stopped first. What is left at the targets is told by orphans list.',
   })

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { describeExits, type ExitCode, type ExitName } from '../exit-codes.ts';
+import type { PrintedKind } from '../output/schemas.ts';
 import type { Session } from '../session.ts';
 
 /** What a command does. Loaded when it is called, so that `--help` stays quick. */
@@ -14,6 +15,8 @@ export type Register = (program: Command, run: Run) => void;
 export interface VerbText {
   readonly summary: string;
   readonly examples: readonly string[];
+  /** Kinds of the documents that it prints with `-o json`; none: what it prints is no document, whatever `-o` says. */
+  readonly prints: readonly PrintedKind[];
   readonly exits: readonly ExitName[];
   readonly notes?: string;
 }
@@ -31,6 +34,7 @@ export function addVerb(parent: Command, usage: string, text: VerbText): Command
   const help = [
     ...(text.notes === undefined ? [] : [`\n${text.notes}`]),
     `\nExamples:\n${text.examples.map((example) => `  ${example}`).join('\n')}`,
+    ...(text.prints.length === 0 ? [] : [`\nWith -o json: ${text.prints.join(', ')} (vmflow schema KIND)`]),
     `\nExit codes:\n${describeExits(text.exits)}`,
   ];
   return verb.addHelpText('after', help.join('\n'));

@@ -38,6 +38,7 @@ export function registerHibernate(program: Command, run: Run): void {
     const command = addVerb(program, `${verb} [name...]`, {
       summary,
       examples,
+      prints: ['HibernationRequestList'],
       exits,
       notes:
         'A name is that of a set (its main VM is meant) or of a Pod; set/NAME and pod/NAME where both exist. It is done by the\n' +

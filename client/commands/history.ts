@@ -11,6 +11,7 @@ export function registerHistory(program: Command, run: Run): void {
       'vmflow history export --batch shop --out shop-history.jsonl',
       `vmflow history export --since 2030-03-01T00:00:00Z --until 2030-04-01T00:00:00Z | jq 'select(.by == "alice")'`,
     ],
+    prints: ['HistoryRecord'],
     exits: ['ok', 'failed', 'usage', 'notFound', 'denied', 'unreachable'],
     notes:
       'What the bridge has recorded in its history.file, and what Temporal still has besides; needs no worker. The file is named by\n' +

@@ -25,6 +25,7 @@ export function registerMigrate(program: Command, run: Run): void {
   const retarget = addVerb(migrate, 'retarget <set>', {
     summary: 'another target for the migration that is open',
     examples: ['vmflow migrate retarget web -n shop --to node-c'],
+    prints: ['MessageSent', 'SetMigration', 'Plan'],
     exits,
     notes: 'The same as changing spec.nodeName of the set. With --wait it ends when the VM runs there.',
   }).option('--to <node>', 'the node to move to ("" for any)');
@@ -33,6 +34,7 @@ export function registerMigrate(program: Command, run: Run): void {
   const abort = addVerb(migrate, 'abort <set>', {
     summary: 'call a migration off: the VM is wanted back where it came from',
     examples: ['vmflow migrate abort web -n shop --wait --reason "wrong node"'],
+    prints: ['MessageSent', 'SetMigration', 'Plan'],
     exits,
     notes: 'A VM that is stored already is restored on its old node. Nothing is lost either way.',
   });
@@ -41,6 +43,7 @@ export function registerMigrate(program: Command, run: Run): void {
   const retry = addVerb(migrate, 'retry <set>', {
     summary: 'leave a hold and try again, after the cause is gone',
     examples: ['vmflow migrate retry web -n shop --wait'],
+    prints: ['MessageSent', 'SetMigration', 'Plan'],
     exits,
   });
   acting(placing(retry)).action(run(async () => (await import('../migrate/act.ts')).retryMigration));
@@ -51,6 +54,7 @@ export function registerMigrate(program: Command, run: Run): void {
       'vmflow migrate acknowledge-loss web -n shop',
       'vmflow migrate acknowledge-loss web -n shop --yes --uid 6f1c…',
     ],
+    prints: ['MessageSent', 'SetMigration', 'Plan'],
     exits,
     notes: 'Memory and disks of the VM are gone for good afterwards. It asks for the UID of the set, which it shows.',
   })
@@ -63,6 +67,7 @@ function registerReading(migrate: Command, run: Run): void {
   const list = addVerb(migrate, 'list', {
     summary: 'migrations, newest first: step, from, to, what they wait for',
     examples: ['vmflow migrate list -n shop', 'vmflow migrate list --active -o wide'],
+    prints: ['SetMigrationList'],
     exits: ['ok', 'denied', 'unreachable'],
     notes: 'What Temporal has recorded; needs no worker.',
   })
@@ -73,6 +78,7 @@ function registerReading(migrate: Command, run: Run): void {
   const get = addVerb(migrate, 'get <set>', {
     summary: 'the last migration of a set: steps, what it waits for, or how it ended',
     examples: ['vmflow migrate get web -n shop', 'vmflow migrate get shop/web -o json | jq .result'],
+    prints: ['SetMigration'],
     exits: ['ok', 'notFound', 'denied', 'unreachable'],
   });
   placing(get).action(run(async () => (await import('../migrate/get.ts')).getMigration));

@@ -8,12 +8,14 @@ export function registerNode(program: Command, run: Run): void {
   addVerb(node, 'list', {
     summary: 'nodes, whether they are cordoned, and how many sets are on each',
     examples: ['vmflow node list', 'vmflow node list -o json'],
+    prints: ['NodeList'],
     exits: ['ok', 'denied', 'notAcknowledged', 'unreachable'],
   }).action(run(async () => (await import('../node/list.ts')).listNodes));
 
   addVerb(node, 'status <node>', {
     summary: 'one node: the sets on it, and how far its drain is',
     examples: ['vmflow node status node-a', 'vmflow node status node-a -o json | jq .drain.blocked'],
+    prints: ['Node'],
     exits: ['ok', 'notFound', 'denied', 'notAcknowledged', 'unreachable'],
   }).action(run(async () => (await import('../node/act.ts')).nodeStatus));
 
@@ -24,6 +26,7 @@ export function registerNode(program: Command, run: Run): void {
       'vmflow node drain node-a --to node-b,node-c --max-parallel 1 --deadline 2h',
       'vmflow node drain node-a --dry-run',
     ],
+    prints: ['Node', 'Plan'],
     exits: [
       'ok',
       'failed',
@@ -53,6 +56,7 @@ export function registerNode(program: Command, run: Run): void {
   addVerb(node, 'cancel <node>', {
     summary: 'stop a drain: nothing more leaves, what is on its way arrives',
     examples: ['vmflow node cancel node-a --uncordon'],
+    prints: ['MessageSent', 'Plan'],
     exits: ['ok', 'denied', 'refused', 'notAcknowledged', 'unreachable'],
   })
     .option('--uncordon', 'take back the cordon, unless the node had one before')

@@ -16,6 +16,7 @@ export function registerOpen(program: Command, run: Run): void {
       'vmflow open entry web-03',
       'vmflow open workflow lookup/6f1c',
     ],
+    prints: ['Link'],
     exits: ['ok', 'usage', 'notFound', 'unreachable'],
     notes:
       'Kinds: vm, op, set, migration (of a set), drain (of a node), template, fleet, batch, entry (VM of a batch), source, workflow (any workflow id).',

@@ -21,6 +21,7 @@ export function registerOrphans(program: Command, run: Run): void {
   addVerb(orphans, 'list', {
     summary: 'what was left at the targets, and whether its source is off',
     examples: ['vmflow orphans list', 'vmflow orphans list -o name'],
+    prints: ['OrphanList'],
     exits: ['ok', 'denied', 'notAcknowledged', 'unreachable'],
     notes: 'Ends with 7 when a target could not be asked.',
   }).action(run(async () => (await import('../orphans/list.ts')).listOrphans));
@@ -28,6 +29,7 @@ export function registerOrphans(program: Command, run: Run): void {
   addVerb(orphans, 'adopt <name>', {
     summary: 'begin the migration of a VM anew whose entry was lost',
     examples: ['vmflow orphans adopt tgt/default/web-03'],
+    prints: ['OrphanDone', 'Plan'],
     exits: acts,
     notes:
       'What is at the target is deleted, the source is on again where it was on before, the VM is in its batch again.',
@@ -40,6 +42,7 @@ export function registerOrphans(program: Command, run: Run): void {
   const remove = addVerb(orphans, 'delete <name>', {
     summary: 'delete what was left at the target, the source as it was',
     examples: ['vmflow orphans delete tgt/default/web-03', 'vmflow orphans delete web-03 --yes --confirm web-03'],
+    prints: ['OrphanDone', 'Plan'],
     exits: acts,
     notes:
       'It asks for the name of the instance. Only what still carries the same marks is deleted; the source is on again where it was\n' +

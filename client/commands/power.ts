@@ -68,6 +68,7 @@ export function registerPower(program: Command, run: Run): void {
     const command = addVerb(program, `${verb} [vm...]`, {
       summary,
       examples,
+      prints: ['OperationRequestList'],
       exits,
       notes:
         'A VM is NAME, NAMESPACE/NAME or vm/NAME. Without --wait it returns when the operation exists. Same command twice:\n' +
@@ -89,6 +90,7 @@ function registerMove(program: Command, run: Run): void {
       'vmflow move vm/db-0 -n shop --to node-2 --wait',
       'vmflow move set/web -n shop --to node-b --wait',
     ],
+    prints: ['OperationRequestList', 'MigrationRequestList'],
     exits,
     notes:
       'A name is NAME, NAMESPACE/NAME, or vm/NAME and set/NAME where both exist. A VM of its own is migrated while it runs; that of\n' +

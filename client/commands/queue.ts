@@ -29,6 +29,7 @@ function registerReading(queue: Command, run: Run): void {
   addVerb(queue, 'list', {
     summary: 'VMs in the queue, those that need a person first',
     examples: ['vmflow queue list --batch night-1', 'vmflow queue list --status conflict -o name'],
+    prints: ['QueueList'],
     exits: ['ok', 'usage', 'denied', 'unreachable'],
     notes: 'What Temporal has recorded; needs no worker. -o wide asks each VM and needs one.',
   })
@@ -40,6 +41,7 @@ function registerReading(queue: Command, run: Run): void {
   const get = addVerb(queue, 'get <vm>', {
     summary: 'one VM: steps, what it waits for, what can be decided; with -o wide what happened so far',
     examples: ['vmflow queue get web-03', 'vmflow queue get web-03 -o json | jq .conflict'],
+    prints: ['QueueEntry'],
     exits: ['ok', 'notFound', 'denied', 'unreachable'],
   }).option('-w, --watch', 'the same as queue watch');
   narrowing(get).action(run(async () => (await import('../queue/get.ts')).getEntry));
@@ -47,6 +49,7 @@ function registerReading(queue: Command, run: Run): void {
   const watch = addVerb(queue, 'watch <vm>', {
     summary: 'follow a VM until it is over or needs a person',
     examples: ['vmflow queue watch web-03', 'vmflow queue watch web-03 -o jsonl'],
+    prints: ['QueueEntry'],
     exits: [
       'ok',
       'failed',
@@ -65,6 +68,7 @@ function registerReading(queue: Command, run: Run): void {
   const explain = addVerb(queue, 'explain <vm>', {
     summary: 'what a VM waits for, where it goes and which rule says so; changes nothing',
     examples: ['vmflow queue explain web-03'],
+    prints: ['QueueExplanation'],
     exits: ['ok', 'notFound', 'denied', 'notAcknowledged', 'unreachable'],
   });
   narrowing(explain).action(run(async () => (await import('../queue/explain.ts')).explainEntry));
@@ -77,6 +81,7 @@ function registerDeciding(queue: Command, run: Run): void {
       'vmflow queue resolve web-03',
       'vmflow queue resolve web-03 --decision recheck --reason "memory put back"',
     ],
+    prints: ['MessageSent', 'QueueEntry', 'Plan'],
     exits: acts,
     notes: 'Ends with 5 when the same conflict comes back.',
   }).option('--decision <decision>', 'one of those that queue get shows');
@@ -85,21 +90,25 @@ function registerDeciding(queue: Command, run: Run): void {
   order(queue, 'retry', {
     summary: 'begin a canceled VM anew',
     examples: ['vmflow queue retry web-03 --wait'],
+    prints: ['MessageSent', 'QueueEntry', 'Plan'],
     exits: acts,
   }).action(run(async () => (await import('../queue/act.ts')).retryEntry));
   order(queue, 'hold', {
     summary: 'keep the source of a VM on until unhold; copies go on',
     examples: ['vmflow queue hold db-1 --reason "month end"'],
+    prints: ['MessageSent', 'QueueEntry', 'Plan'],
     exits: acts,
   }).action(run(async () => (await import('../queue/act.ts')).holdEntry));
   order(queue, 'unhold', {
     summary: 'let a VM go with its next window again',
     examples: ['vmflow queue unhold db-1'],
+    prints: ['MessageSent', 'QueueEntry', 'Plan'],
     exits: acts,
   }).action(run(async () => (await import('../queue/act.ts')).unholdEntry));
   order(queue, 'cutover', {
     summary: 'switch the source of a VM off now, window or not; limits hold',
     examples: ['vmflow queue cutover web-03', 'vmflow queue cutover web-03 --yes --reason "agreed with the owner"'],
+    prints: ['MessageSent', 'QueueEntry', 'Plan'],
     exits: acts,
     notes: 'Outside a window it asks, and with --yes it wants a reason.',
   })
@@ -111,6 +120,7 @@ function registerEnding(queue: Command, run: Run): void {
   const cancel = order(queue, 'cancel', {
     summary: 'leave a VM out of its batch, the source as it was',
     examples: ['vmflow queue cancel web-03', 'vmflow queue cancel web-03 --cleanup --yes --confirm web-03'],
+    prints: ['MessageSent', 'QueueEntry', 'Plan'],
     exits: acts,
     notes: 'With --cleanup it asks for the name of the VM: what was made at the target is deleted.',
   }).option('--cleanup', 'delete what was made of it at the target');
@@ -119,6 +129,7 @@ function registerEnding(queue: Command, run: Run): void {
   const cleanup = order(queue, 'cleanup', {
     summary: 'delete what a canceled or failed VM left at the target',
     examples: ['vmflow queue cleanup web-03', 'vmflow queue cleanup web-03 --yes --confirm web-03'],
+    prints: ['MessageSent', 'QueueEntry', 'Plan'],
     exits: acts,
     notes: 'It asks for the name of the VM. Only what carries the marks of this entry is deleted.',
   });
@@ -127,6 +138,7 @@ function registerEnding(queue: Command, run: Run): void {
   order(queue, 'delete', {
     summary: 'forget a VM that is over; what is at the target stays',
     examples: ['vmflow queue delete web-03 --yes'],
+    prints: ['MessageSent', 'QueueEntry', 'Plan'],
     exits: acts,
   })
     .option('-y, --yes', 'skip the question')

@@ -7,6 +7,7 @@ export function registerTarget(program: Command, run: Run): void {
   addVerb(target, 'list', {
     summary: 'targets, and whether they can be reached',
     examples: ['vmflow target list', 'vmflow target list -o wide'],
+    prints: ['TargetList'],
     exits: ['ok', 'denied', 'notAcknowledged', 'unreachable'],
   }).action(run(async () => (await import('../target/list.ts')).listTargets));
 }

@@ -23,6 +23,7 @@ function registerReading(template: Command, run: Run): void {
       'vmflow template list -o wide',
       'vmflow template list --vcenter vc1 --datacenter DC0',
     ],
+    prints: ['TemplateList'],
     exits: ['ok', 'denied', 'unreachable'],
     notes: 'With --vcenter and --datacenter also those that vmflow has never updated.',
   })
@@ -33,6 +34,7 @@ function registerReading(template: Command, run: Run): void {
   const get = addVerb(template, 'get <name>', {
     summary: 'one template: phase, steps, what it waits for, what to do next',
     examples: ['vmflow template get rhel9-base', 'vmflow template get rhel9-base -o json | jq .phase'],
+    prints: ['TemplateSwap'],
     exits: ['ok', 'notFound', 'unreachable'],
   }).option('-w, --watch', 'the same as template watch');
   narrowing(get).action(run(async () => (await import('../template/get.ts')).getTemplate));
@@ -40,6 +42,7 @@ function registerReading(template: Command, run: Run): void {
   const watch = addVerb(template, 'watch <name>', {
     summary: 'follow the update of a template until it is over',
     examples: ['vmflow template watch rhel9-base', 'vmflow template watch rhel9-base -o jsonl'],
+    prints: ['TemplateSwap'],
     exits: ['ok', 'failed', 'notFound', 'refused', 'cancelled', 'timeout', 'interrupted'],
     notes: 'Ctrl-C stops watching, not the work. With -o jsonl: one document per change.',
   }).option('--timeout <duration>', 'stop watching after this time (exit 124)');
@@ -55,6 +58,7 @@ function registerUpdate(template: Command, run: Run): void {
       "vmflow template update rhel9-base --ova /images/rhel-9.6.ova --vcenter vc1 --datacenter DC0 --cluster DC0_C0 --datastore LocalDS_0 --network 'VM Network' --create",
       'vmflow template update -f rhel9-base.yaml --dry-run',
     ],
+    prints: ['TemplateUpdate', 'TemplateSwap'],
     exits: [
       'ok',
       'failed',
@@ -117,6 +121,7 @@ function registerFleet(template: Command, run: Run): void {
   const fleet = addVerb(template, 'fleet [id]', {
     summary: 'several templates in one operation, usually one per failure domain',
     examples: ['vmflow template fleet -f fleet.yaml --wait', 'vmflow template fleet template-swap-fleet/night-1'],
+    prints: ['TemplateFleet'],
     exits: [
       'ok',
       'failed',
@@ -143,6 +148,7 @@ function registerActing(template: Command, run: Run): void {
       'vmflow template rollback rhel9-base',
       'vmflow template rollback rhel9-base --yes --confirm rhel9-base --wait',
     ],
+    prints: ['MessageSent', 'TemplateSwap', 'Plan'],
     exits: ['ok', 'failed', 'usage', 'notFound', 'refused', 'notAcknowledged'],
   });
   confirming(acting(rollback)).action(run(async () => (await import('../template/act.ts')).rollbackTemplate));
@@ -150,6 +156,7 @@ function registerActing(template: Command, run: Run): void {
   const prune = addVerb(template, 'prune <name>', {
     summary: 'stop keeping the previous version: destroy it now',
     examples: ['vmflow template prune rhel9-base'],
+    prints: ['MessageSent', 'TemplateSwap', 'Plan'],
     exits: ['ok', 'failed', 'usage', 'notFound', 'refused', 'notAcknowledged'],
   });
   confirming(acting(prune)).action(run(async () => (await import('../template/act.ts')).pruneTemplate));
@@ -160,6 +167,7 @@ function registerActing(template: Command, run: Run): void {
       'vmflow template resolve rhel9-base',
       'vmflow template resolve rhel9-base --decision retry --reason "removed the VM"',
     ],
+    prints: ['MessageSent', 'TemplateSwap', 'Plan'],
     exits: ['ok', 'failed', 'usage', 'notFound', 'refused', 'notAcknowledged'],
     notes: 'Without --decision it shows the choices that exist.',
   })
@@ -170,6 +178,7 @@ function registerActing(template: Command, run: Run): void {
   const retry = addVerb(template, 'retry <name>', {
     summary: 'end a wait for space and try at once',
     examples: ['vmflow template retry rhel9-base'],
+    prints: ['MessageSent', 'TemplateSwap', 'Plan'],
     exits: ['ok', 'failed', 'notFound', 'refused', 'notAcknowledged'],
   });
   acting(retry).action(run(async () => (await import('../template/act.ts')).retryTemplate));
@@ -177,6 +186,7 @@ function registerActing(template: Command, run: Run): void {
   const cancel = addVerb(template, 'cancel <name>', {
     summary: 'stop an update; a swap in its critical moment is finished first',
     examples: ['vmflow template cancel rhel9-base --wait'],
+    prints: ['MessageSent', 'TemplateSwap', 'Plan'],
     exits: ['ok', 'failed', 'notFound', 'refused', 'notAcknowledged', 'unreachable', 'cancelled', 'timeout'],
   });
   acting(cancel).action(run(async () => (await import('../template/act.ts')).cancelTemplate));

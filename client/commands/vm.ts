@@ -8,6 +8,7 @@ export function registerVm(program: Command, run: Run): void {
   const list = addVerb(vm, 'list', {
     summary: 'VMs with phase, node and run policy',
     examples: ['vmflow vm list -n shop', 'vmflow vm list -l app=web -o wide'],
+    prints: ['VirtualMachineList'],
     exits: ['ok', 'denied', 'notAcknowledged', 'unreachable'],
   })
     .option('-l, --selector <labels>', 'the VMs with these labels, as for kubectl')
@@ -18,6 +19,7 @@ export function registerVm(program: Command, run: Run): void {
   const get = addVerb(vm, 'get <vm>', {
     summary: 'one VM: power, active operation and what may take it over, the last five operations',
     examples: ['vmflow vm get db-0 -n shop', 'vmflow vm get shop/db-0 -o json | jq .active'],
+    prints: ['VirtualMachine'],
     exits: ['ok', 'notFound', 'denied', 'notAcknowledged', 'unreachable'],
   });
   placing(get).action(run(async () => (await import('../vm/get.ts')).getVm));

@@ -4,6 +4,7 @@ import { gatewayReasons, isUnanswered } from '../gateway.ts';
 import { LiveBlock } from '../output/live.ts';
 import { apiVersion } from '../output/result.ts';
 import type { Paint } from '../output/colors.ts';
+import type { OutputKind } from '../output/schemas.ts';
 import type { Session } from '../session.ts';
 
 /** Milliseconds between two looks. Each is a question to a worker. */
@@ -66,7 +67,7 @@ async function lookAgain<View>(
 
 export interface Watched<View> {
   /** Of the documents of `-o jsonl`. */
-  readonly kind: string;
+  readonly kind: OutputKind;
   /** What a terminal shows, drawn again with every look. */
   readonly render: (view: View, paint: Paint) => string;
   /** Where nothing can be drawn: says what is new, line by line. */

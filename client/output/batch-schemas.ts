@@ -16,7 +16,17 @@ const connectivity = z.enum([
   'Authentication error',
   'Unknown',
 ]);
-const member = z.looseObject({ uuid: text, name: text, source: text, phase: text, window: text.optional() });
+const member = z.looseObject({
+  uuid: text,
+  name: text,
+  vm: text,
+  source: text,
+  phase: text,
+  ordered: flag.optional(),
+  unread: flag.optional(),
+  window: text.optional(),
+});
+const times = z.looseObject({ earliest: time.optional(), latest: time.optional() });
 
 const batch = {
   id: text,
@@ -41,6 +51,8 @@ const batch = {
     count,
   ),
   members: count.optional(),
+  shards: count.optional(),
+  reason: text.optional(),
   message: text.optional(),
   since: time.optional(),
   startDate: time.optional(),
@@ -63,9 +75,10 @@ const batch = {
   waitsForOthers: z.array(z.looseObject({ name: text, why: text })).optional(),
   etag: text.optional(),
   ready: count.optional(),
-  eta: z.looseObject({ earliest: time.optional(), latest: time.optional() }).optional(),
+  eta: times.optional(),
   spec: z.looseObject({ name: text, include_expression: text }).optional(),
   items: z.array(member).optional(),
+  steps: z.array(step).optional(),
   next: z.array(text),
   link,
 };
@@ -88,6 +101,8 @@ const entryRow = {
   since: time.optional(),
   link,
 };
+
+const queueRow = z.looseObject({ ...entryRow, waitingFor: text.optional(), conflict: text.optional() });
 
 const planned = z.looseObject({
   uuid: text,
@@ -133,7 +148,11 @@ const endpoint = {
 
 export const batchBodies = {
   BatchList: { items: z.array(z.looseObject(batch)) },
-  Batch: batch,
+  Batch: {
+    ...batch,
+    /** Of the lines of `batch watch -o jsonl`: what moves. */
+    rows: z.array(queueRow).optional(),
+  },
   BatchPlan: {
     name: text,
     members: count,
@@ -141,6 +160,9 @@ export const batchBodies = {
     windows: z.array(
       z.looseObject({
         name: text,
+        start: time.optional(),
+        end: time.optional(),
+        lockout: time.optional(),
         local: text,
         utc: text,
         capacity: count,
@@ -173,7 +195,7 @@ export const batchBodies = {
     link,
   },
   QueueList: {
-    items: z.array(z.looseObject({ ...entryRow, waitingFor: text.optional(), conflict: text.optional() })),
+    items: z.array(queueRow),
   },
   QueueEntry: {
     ...entryRow,
@@ -182,11 +204,25 @@ export const batchBodies = {
     conflict: conflict.optional(),
     stage: text.optional(),
     substate: text.optional(),
+    reason: text.optional(),
+    holdsPlace: flag.optional(),
+    configured: flag.optional(),
+    lastSync: time.optional(),
     committed: flag.optional(),
     resolveCount: count.optional(),
     copyPass: count.optional(),
     copy: z
-      .looseObject({ pass: count, attempt: count, bytesDone: count.optional(), bytesTotal: count.optional() })
+      .looseObject({
+        pass: count,
+        attempt: count,
+        phase: text.optional(),
+        bytesDone: count.optional(),
+        bytesTotal: count.optional(),
+        bytesPerSecond: count.optional(),
+        eta: times.optional(),
+        lastFailure: text.optional(),
+        reportedAt: time.optional(),
+      })
       .optional(),
     placement: placement.optional(),
     timeline: z.array(z.looseObject({ at: time, status: text, message: text })).optional(),

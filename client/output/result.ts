@@ -1,5 +1,6 @@
 import type { OutputFormat } from '../global-flags.ts';
 import { usageError } from '../errors.ts';
+import type { OutputKind } from './schemas.ts';
 import { renderTable, type Column } from './table.ts';
 
 /** Version of the documents that `-o json` and `-o yaml` print. */
@@ -7,8 +8,7 @@ export const apiVersion = 'vmflow.dev/v1';
 
 /** One result in every form a person or a script may ask for. */
 export interface Result<Row> {
-  /** `TemplateList`, `TemplateSwap`, … */
-  readonly kind: string;
+  readonly kind: OutputKind;
   /** What `-o json` prints besides `apiVersion` and `kind`. */
   readonly document: object;
   /** For people: a table of rows, or text for one object. */

@@ -20,6 +20,8 @@ export const conflict = z.looseObject({
   options: z.array(z.looseObject({ decision: text, effect: text })),
 });
 
+export const failure = z.looseObject({ type: text, message: text, details: z.looseObject({ code: text }).optional() });
+
 export const execution = z.enum([
   'running',
   'completed',

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { publishedKinds } from '../../support/cli-documents.ts';
 
 export const cliEntry = fileURLToPath(new URL('../../../client/cli.ts', import.meta.url));
 
@@ -14,8 +15,17 @@ export function cliEnvironment(more: Readonly<Record<string, string>>): Record<s
   return { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', TZ: 'UTC', VMFLOW_USER: 'op', ...more };
 }
 
-/** The command line as a process of its own, as people run it. */
-export function vmflow(env: Readonly<Record<string, string>>, ...argv: readonly string[]): Promise<ProcessResult> {
+/** The command line as a process of its own, as people run it. Fails when what it prints with `-o json` is not as published. */
+export async function vmflow(
+  env: Readonly<Record<string, string>>,
+  ...argv: readonly string[]
+): Promise<ProcessResult> {
+  const result = await ran(env, argv);
+  publishedKinds(argv, result);
+  return result;
+}
+
+function ran(env: Readonly<Record<string, string>>, argv: readonly string[]): Promise<ProcessResult> {
   return new Promise((resolve) => {
     execFile(process.execPath, [cliEntry, ...argv], { env: cliEnvironment(env) }, (error, stdout, stderr) => {
       const exit = error === null ? 0 : typeof error.code === 'number' ? error.code : -1;

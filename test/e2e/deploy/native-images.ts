@@ -41,6 +41,8 @@ disableNewsFetch: {{ env "TEMPORAL_DISABLE_NEWS_FETCH" | default "false" }}
 cors:
   cookieInsecure: {{ env "TEMPORAL_CSRF_COOKIE_INSECURE" | default "false" }}
   allowOrigins: ["{{ env "TEMPORAL_CORS_ORIGINS" }}"]
+codec:
+  endpoint: {{ env "TEMPORAL_CODEC_ENDPOINT" | default "" }}
 `;
 
 const dataDir = '/var/lib/postgresql/data';

@@ -125,7 +125,6 @@ describe('sources and batches', () => {
       syncTimeoutMs: 10_000,
       syncLimit: 1,
       datacenters: [],
-      connectionTimeoutMs: 600_000,
     };
     assert.deepEqual(file.vcenters.main?.source, defaults);
     assert.deepEqual(file.vcenters.other?.source, { ...defaults, importLimit: 5 });

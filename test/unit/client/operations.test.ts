@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { searchKeys } from '../../../workflows/contracts/attributes.ts';
 import { wantedSchedules } from '../../../client/admin/schedules.ts';
 import { CliError } from '../../../client/errors.ts';
-import { outputKinds } from '../../../client/output/schemas.ts';
+import { schemaKinds } from '../../../client/output/schemas.ts';
 import { swapExecution, swapId, swapLink, swapStatus, withSwap } from './builders.ts';
 import { FakeGateway, noWorker } from './fake-gateway.ts';
 import { block, documentOf, errorOf, now, runCli } from './run-cli.ts';
@@ -348,8 +348,8 @@ test('completion knows nouns, verbs and flags, and says which shells it knows', 
 
 test('every kind of output has a published schema', async () => {
   const { stdout } = await runCli(['schema']);
-  assert.deepEqual(stdout.trimEnd().split('\n'), [...outputKinds, 'Error']);
-  for (const kind of [...outputKinds, 'Error']) {
+  assert.deepEqual(stdout.trimEnd().split('\n'), schemaKinds);
+  for (const kind of schemaKinds) {
     const printed = JSON.parse((await runCli(['schema', kind])).stdout) as { $schema: string; type: string };
     assert.deepEqual([printed.$schema, printed.type], ['https://json-schema.org/draft/2020-12/schema', 'object']);
   }

@@ -4,6 +4,7 @@ import { nouns } from '../../../client/nouns.ts';
 import { run } from '../../../client/program.ts';
 import type { Runtime, Sink } from '../../../client/runtime.ts';
 import { FakeGateway } from './fake-gateway.ts';
+import { checkPrinted } from './printed-kinds.ts';
 
 // Times of day are shown in local time.
 process.env['TZ'] = 'UTC';
@@ -39,11 +40,15 @@ class Captured implements Sink {
   }
 }
 
-/** Runs one command line against a fake Temporal. Not a terminal unless asked for; the clock only moves in sleeps. */
+/**
+ * Runs one command line against a fake Temporal. Not a terminal unless asked for; the clock only moves in sleeps. Fails when what it
+ * prints is not as published.
+ */
 export async function runCli(argv: readonly string[], options: CliOptions = {}): Promise<CliResult> {
   const isTerminal = options.isTerminal ?? false;
   const stdout = new Captured(isTerminal);
   const stderr = new Captured(isTerminal);
+  let command = '';
   let clock = Date.parse(now);
   const runtime: Runtime = {
     stdout,
@@ -61,7 +66,10 @@ export async function runCli(argv: readonly string[], options: CliOptions = {}):
     ask: () => Promise.resolve(''),
     readText: (path) => Promise.reject(new Error(`ENOENT: ${path}`)),
     writeText: (path) => Promise.reject(new Error(`EACCES: ${path}`)),
-    trace: (_command, run) => run(),
+    trace: (name, run) => {
+      command = name;
+      return run();
+    },
     connect: () => Promise.resolve(options.gateway ?? new FakeGateway()),
     httpStatus: () => Promise.resolve(200),
     openBrowser: () => Promise.resolve(),
@@ -69,7 +77,9 @@ export async function runCli(argv: readonly string[], options: CliOptions = {}):
     ...options.runtime,
   };
   const exit = await run(argv, nouns, runtime);
-  return { exit, stdout: stdout.text, stderr: stderr.text };
+  const result = { exit, stdout: stdout.text, stderr: stderr.text };
+  checkPrinted(argv, result, runtime, command);
+  return result;
 }
 
 /** The one JSON document on standard output, checked against the published schema of its kind. */

@@ -1,6 +1,6 @@
 import { drainId, hibernationRequestId, migrateMainId, migrationRequestId } from '../../../workflows/contracts/ids.ts';
 import type { Conflict } from '../../../workflows/contracts/conflict.ts';
-import type { NodeInfo, SetDetails, VmPodInfo } from '../../../workflows/contracts/cluster-lookup.ts';
+import type { NodeInfo, SetDetails, SetInfo, VmPodInfo } from '../../../workflows/contracts/cluster-lookup.ts';
 import type {
   DrainNodeStatus,
   MigrateMainResult,
@@ -9,6 +9,7 @@ import type {
 } from '../../../workflows/contracts/hibernate.ts';
 import { way } from '../../../workflows/domain/hibernate/steps.ts';
 import type { ExecutionOutcome, ExecutionView } from '../../../client/gateway.ts';
+import { omit } from '../../../client/objects.ts';
 import { FakeGateway } from './fake-gateway.ts';
 
 export const setUid = '33333333-3333-4333-8333-333333333333';
@@ -41,6 +42,11 @@ export function setDetails(over: Partial<SetDetails> = {}): SetDetails {
     ],
     ...over,
   };
+}
+
+/** What a worker says of it in a list. */
+export function setRow(set: SetDetails): SetInfo {
+  return omit(set, 'image', 'agents', 'conditions', 'record', 'hibernation');
 }
 
 /** The same set on its way to node-b. */
@@ -139,7 +145,7 @@ export function withSet(set: SetDetails, ...executions: readonly ExecutionView[]
   gateway.polled = { vmflow: [{ identity: 'control@a' }] };
   gateway.executions = [...executions];
   gateway.answers = {
-    sets: { what: 'sets', items: [set], truncated: false },
+    sets: { what: 'sets', items: [setRow(set)], truncated: false },
     set: { what: 'set', set },
     named: { what: 'named', vms: [], sets: [set], pods: [] },
     node: { what: 'node', node: nodeInfo() },

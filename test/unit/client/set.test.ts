@@ -13,6 +13,7 @@ import {
   migrationExecution,
   migrationStatus,
   setDetails,
+  setRow,
   setUid,
   withSet,
 } from './set-builders.ts';
@@ -22,7 +23,8 @@ const watch = ['set', 'watch', 'web', '-n', 'shop'];
 
 test('set list shows where each set is, where it is wanted, and what its migration is at', async () => {
   const gateway = withSet(setDetails());
-  gateway.answers.sets = { what: 'sets', items: [setDetails({ name: 'app' }), migratingSet], truncated: false };
+  const rows = [setDetails({ name: 'app' }), migratingSet].map(setRow);
+  gateway.answers.sets = { what: 'sets', items: rows, truncated: false };
   const { exit, stdout } = await runCli(['set', 'list', '-n', 'shop'], { gateway });
   assert.equal(exit, 0);
   assert.equal(
@@ -138,7 +140,7 @@ test('a name that is nowhere or in several namespaces is not guessed', async () 
   gateway.answers.set = { what: 'set' };
   assert.equal(errorOf(await runCli([...get, '-o', 'json'], { gateway })).reason, 'SET_NOT_FOUND');
   const twins = [setDetails(), setDetails({ namespace: 'test' })];
-  gateway.answers.sets = { what: 'sets', items: twins, truncated: false };
+  gateway.answers.sets = { what: 'sets', items: twins.map(setRow), truncated: false };
   const two = await runCli(['set', 'get', 'web'], { gateway });
   assert.equal(two.exit, 3);
   assert.match(two.stderr, new RegExp(`2 sets named "web"\\n {2}why {5}shop/web {2}\\(Running, uid ${setUid}\\)`));
