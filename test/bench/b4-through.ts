@@ -59,8 +59,8 @@ export async function throughBatch(temporal: TemporalUnderTest, vms: number): Pr
       'all VMs to be migrated',
       async () => {
         const { counts, batchStatus } = await handle.query<BatchView>(messages.status);
-        if (progress.show(counts)) await ask();
         const rss = await rssOf(process.pid);
+        if (progress.show(counts, rss)) await ask();
         peakRss = Math.max(peakRss, rss);
         if (startSeconds === 0 && (counts['none'] ?? 0) === 0) startSeconds = (performance.now() - from) / 1_000;
         if (rssAtFifth === 0 && (counts['finished'] ?? 0) >= vms / 5) rssAtFifth = rss;
@@ -95,13 +95,15 @@ export async function throughBatch(temporal: TemporalUnderTest, vms: number): Pr
 class Progress {
   #last = '';
   #at = 0;
+  readonly #from = performance.now();
 
-  show(counts: PhaseCounts): boolean {
+  show(counts: PhaseCounts, rss: number): boolean {
     const line = JSON.stringify(counts);
     if (line === this.#last || performance.now() - this.#at < 10_000) return false;
     this.#last = line;
     this.#at = performance.now();
-    console.error(`  ${line}`);
+    const seconds = Math.round((this.#at - this.#from) / 1_000);
+    console.error(`  ${seconds} s, ${Math.round(rss / 1e6)} MB: ${line}`);
     return true;
   }
 }
