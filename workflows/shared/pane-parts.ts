@@ -1,7 +1,17 @@
-import type { Step } from '../contracts/status.ts';
+import type { Step, WaitingFor } from '../contracts/status.ts';
 import { code, list } from '../domain/markdown.ts';
 
 const marks = { pending: '·', active: '▶', done: '✔', skipped: '–', failed: '✘' } as const;
+
+/** What an operation waits for, in words. */
+export const waitsFor: Readonly<Record<WaitingFor, string>> = {
+  person: 'waiting for a person',
+  window: 'waiting for its window',
+  slot: 'waiting for a free slot',
+  capacity: 'waiting for space',
+  'far-side': 'waiting for the far side',
+  superseded: 'waiting for the operation it replaces',
+};
 
 /** How far an operation is. */
 export function stepList(steps: readonly Pick<Step, 'title' | 'state'>[]): string {

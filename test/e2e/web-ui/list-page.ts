@@ -31,4 +31,11 @@ export class ListPage {
     );
     return cells.map((row) => Object.fromEntries(heads.map((head, i) => [head.trim(), row[i]?.trim() ?? ''])));
   }
+
+  /** Clicks on an execution that is shown; answers the address of its page. */
+  async follow(workflowId: string): Promise<string> {
+    await this.#page.getByRole('link', { name: workflowId, exact: true }).click();
+    await this.#page.getByTestId('workflow-id-heading').waitFor();
+    return this.#page.url();
+  }
 }
