@@ -23,13 +23,19 @@ export class ListPage {
   /** Cells by column of every execution that the filter finds, once there are `count` of them. */
   async rows(filter: string, count: number): Promise<Record<string, string>[]> {
     await this.#page.goto(`${this.#url}?query=${encodeURIComponent(filter)}`);
-    const rows = this.#page.getByTestId('workflows-summary-configurable-table-row');
-    await rows.nth(count - 1).waitFor();
-    const heads = await this.#page.locator('[data-testid^="workflows-summary-table-header-cell-"]').allInnerTexts();
-    const cells = await Promise.all(
-      (await rows.all()).map((row) => row.getByTestId('workflows-summary-table-body-cell').allInnerTexts()),
-    );
-    return cells.map((row) => Object.fromEntries(heads.map((head, i) => [head.trim(), row[i]?.trim() ?? ''])));
+    return await this.#shown(count);
+  }
+
+  /** The same with the filter typed into the page. */
+  async filterBy(filter: string, count: number): Promise<Record<string, string>[]> {
+    await this.#page.goto(this.#url);
+    await this.#page.getByTestId('toggle-manual-query').click();
+    const input = this.#page.getByTestId('manual-search-input');
+    await input.fill(filter);
+    await input.press('Enter');
+    await this.#page.waitForURL((url) => url.searchParams.get('query') === filter);
+    await this.#page.getByTestId('workflows-summary-configurable-table-row').nth(count).waitFor({ state: 'detached' });
+    return await this.#shown(count);
   }
 
   /** Clicks on an execution that is shown; answers the address of its page. */
@@ -37,5 +43,15 @@ export class ListPage {
     await this.#page.getByRole('link', { name: workflowId, exact: true }).click();
     await this.#page.getByTestId('workflow-id-heading').waitFor();
     return this.#page.url();
+  }
+
+  async #shown(count: number): Promise<Record<string, string>[]> {
+    const rows = this.#page.getByTestId('workflows-summary-configurable-table-row');
+    await rows.nth(count - 1).waitFor();
+    const heads = await this.#page.locator('[data-testid^="workflows-summary-table-header-cell-"]').allInnerTexts();
+    const cells = await Promise.all(
+      (await rows.all()).map((row) => row.getByTestId('workflows-summary-table-body-cell').allInnerTexts()),
+    );
+    return cells.map((row) => Object.fromEntries(heads.map((head, i) => [head.trim(), row[i]?.trim() ?? ''])));
   }
 }
