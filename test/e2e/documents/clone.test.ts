@@ -33,7 +33,7 @@ describe('who has cloned the repository and has the README', { skip: skip ?? fal
     await linkPackages(clone);
     // As `npm ci` does when it has installed.
     await run('npm', ['run', 'build'], { cwd: clone, env });
-    dev = await startDev(clone, env);
+    dev = await startDev(clone);
     browser = await openBrowser();
   });
   after(async () => {
