@@ -1,5 +1,5 @@
 import type { Step, WaitingFor } from '../contracts/status.ts';
-import { code, list } from '../domain/markdown.ts';
+import { code, lines, list } from '../domain/markdown.ts';
 
 const marks = { pending: '·', active: '▶', done: '✔', skipped: '–', failed: '✘' } as const;
 
@@ -13,9 +13,9 @@ export const waitsFor: Readonly<Record<WaitingFor, string>> = {
   superseded: 'waiting for the operation it replaces',
 };
 
-/** How far an operation is. */
+/** How far an operation is. The marks are what a list would have its bullets for. */
 export function stepList(steps: readonly Pick<Step, 'title' | 'state'>[]): string {
-  return list(steps.map(({ title, state }) => `${marks[state]} ${title}`));
+  return lines(steps.map(({ title, state }) => `${marks[state]} ${title}`));
 }
 
 /** Commands that can be given now. Paragraphs; none where there is no command. */

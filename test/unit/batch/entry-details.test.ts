@@ -102,7 +102,7 @@ test('one that needs nobody has its message, its trouble, its window and its ste
   ]);
   assert.deepEqual([message, trouble], ['waits for its window', 'Held up: vc1 does not answer']);
   assert.ok(blocks(text).includes(`window sat, ends ${atInWords}`));
-  assert.match(text, /^- ✔ Check whether it can migrate$/m);
+  assert.match(text, /^✔ Check whether it can migrate {2}$/m);
   assert.doesNotMatch(text, /Send an Update/);
 });
 
