@@ -34,6 +34,7 @@ const notHere: readonly (readonly [begin: string, why: string])[] = [
     'npm run build',
     'changes the directory that other tests run from; clone.test.ts and test/e2e/deploy build in one of their own',
   ],
+  ['npm run screenshots', 'a stack of its own, and it overwrites what is committed'],
   ['npm run bench', 'hours'],
   ...((await ensureDebianPackage(['jq'])) ? [] : [['vmflow history export | jq', 'jq is not to be had here'] as const]),
 ];

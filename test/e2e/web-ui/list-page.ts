@@ -12,11 +12,19 @@ export class ListPage {
 
   /** Adds columns as a person does; the browser remembers them. */
   async addColumns(names: readonly string[]): Promise<void> {
-    await this.#page.goto(this.#url);
-    await this.#page.getByTestId('workflows-summary-table-configuration-button').click();
+    await this.#configure();
     for (const name of names) {
       await this.#page.getByTestId(`orderable-list-item-${name}`).getByRole('button').click();
       await this.#page.getByTestId(`workflows-summary-table-header-cell-${name}`).waitFor();
+    }
+  }
+
+  /** Takes them out, as a person does. */
+  async removeColumns(names: readonly string[]): Promise<void> {
+    await this.#configure();
+    for (const name of names) {
+      await this.#page.getByTestId(`orderable-list-item-${name}-remove-button`).click();
+      await this.#page.getByTestId(`workflows-summary-table-header-cell-${name}`).waitFor({ state: 'detached' });
     }
   }
 
@@ -43,6 +51,11 @@ export class ListPage {
     await this.#page.getByRole('link', { name: workflowId, exact: true }).click();
     await this.#page.getByTestId('workflow-id-heading').waitFor();
     return this.#page.url();
+  }
+
+  async #configure(): Promise<void> {
+    await this.#page.goto(this.#url);
+    await this.#page.getByTestId('workflows-summary-table-configuration-button').click();
   }
 
   async #shown(count: number): Promise<Record<string, string>[]> {
