@@ -9,6 +9,8 @@ export interface DevProcess {
   readonly uiUrl: string;
   readonly temporalAddress: string;
   readonly namespace: string;
+  /** What its `alias` makes of `vmflow`. */
+  readonly alias: string;
   /** Paths by the last part of their name: OVAs and the batch file. */
   readonly files: Readonly<Record<string, string>>;
   /** All that it has said. */
@@ -50,6 +52,7 @@ function read(printed: string): Omit<DevProcess, 'isRunning' | 'interrupt'> {
     uiUrl: find(/Web UI +(\S+)\/namespaces\//),
     temporalAddress: find(/Temporal +(\S+), namespace/),
     namespace: find(/, namespace (\S+)/),
+    alias: find(/alias vmflow='(.+)'$/m),
     files: Object.fromEntries(paths.map(([, path = '', name = '']) => [name, path])),
     printed,
   };

@@ -20,6 +20,8 @@ const password = 'planted-Pa55word-b41c';
 
 export interface BatchRigOptions {
   readonly ownTemporal?: boolean;
+  /** A Temporal server of the test's own that serves the Web UI. */
+  readonly webUi?: boolean;
   /** Dynamic configuration of the own server, `key=value`. */
   readonly dynamicConfig?: readonly string[];
   /** Into the section `batches` of `vmflow.yaml`. */
@@ -75,9 +77,7 @@ export class BatchRig {
 
   static async start(options: BatchRigOptions = {}): Promise<BatchRig> {
     const [temporal, vcsim, incus] = await Promise.all([
-      connectTemporal(
-        options.ownTemporal === true ? { own: true, dbFile: true, dynamicConfig: options.dynamicConfig ?? [] } : {},
-      ),
+      connectTemporal(serverFor(options)),
       startVcsim({ password, inventory: { vm: 0, ds: 1, dc: options.secondSource === undefined ? 1 : 2 } }),
       IncusSim.start(options.incus),
     ]);
@@ -237,4 +237,9 @@ export class BatchRig {
       source,
     };
   }
+}
+
+function serverFor({ ownTemporal, webUi, dynamicConfig = [] }: BatchRigOptions): Parameters<typeof connectTemporal>[0] {
+  if (webUi === true) return { own: true, ui: true };
+  return ownTemporal === true ? { own: true, dbFile: true, dynamicConfig } : {};
 }

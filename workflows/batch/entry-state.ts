@@ -198,6 +198,7 @@ export class EntryState {
         name: this.name,
         trouble: this.#trouble,
         next: this.#next(),
+        ...defined('waitingFor', this.#waitingFor()),
         ...defined('conflict', this.conflict()),
       }),
     );

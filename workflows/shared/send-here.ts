@@ -9,7 +9,7 @@ export const yourName = 'your name';
 export function resolveHere({ id, options }: Conflict): string[] {
   const body: Resolution = { conflictId: id, decision: options[0]?.decision ?? 'retry', by: yourName };
   return [
-    `Decide here: *More Actions*, *Send an Update* (or *Send a Signal*), name ${code(messages.resolve)}, with your decision and name in`,
+    `Decide here: *More Actions*, *Send an Update* (or *Send a Signal*), *Name* ${code(messages.resolve)}, as *Data* this with your decision and your name:`,
     codeBlock(JSON.stringify(body, undefined, 2), 'json'),
   ];
 }

@@ -2,6 +2,7 @@ import type { Step, StepState } from '../contracts/status.ts';
 import type { TemplateSwapStatus } from '../contracts/template.ts';
 import { code, lines, moment, pane, plain, table } from '../domain/markdown.ts';
 import type { ObservedVm } from '../domain/template/observation.ts';
+import { waitsFor } from '../shared/pane-parts.ts';
 import { whatToDo } from './what-to-do.ts';
 
 const mark: Readonly<Record<StepState, string>> = { done: '✓', active: '●', pending: '○', skipped: '–', failed: '✗' };
@@ -11,15 +12,6 @@ const afterDeadline: Readonly<Record<string, string>> = {
   Conflict: 'then the swap fails',
   WaitingForSpace: 'then it tries again by itself',
   Keeping: 'then the previous template is destroyed',
-};
-
-const waitsFor: Readonly<Record<NonNullable<TemplateSwapStatus['waitingFor']>, string>> = {
-  person: 'waiting for a person',
-  window: 'waiting for its window',
-  slot: 'waiting for a free slot',
-  capacity: 'waiting for space',
-  'far-side': 'waiting for the far side',
-  superseded: 'waiting for the operation it replaces',
 };
 
 /** As many as a person reads; the result has them all. */

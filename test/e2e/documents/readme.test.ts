@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,13 +9,17 @@ import { startDev, type DevProcess } from '../../stack/dev-process.ts';
 import { codeBlocks, pageAt, root } from '../../unit/documents/markdown.ts';
 import { cliEntry } from '../cli/run-process.ts';
 import { patternOf, shownCommands, type ShownCommand } from './readme-commands.ts';
+import { runInShell, withPaths, type Ended } from './shell.ts';
 
 /** What isn't run here, by how it begins, and why. */
 const notHere: readonly (readonly [begin: string, why: string])[] = [
   ['npm run demo', 'minutes, and a stack of its own'],
   ['npm run dev', 'what all of this runs on'],
   ['npm test', 'these tests'],
-  ['alias vmflow=', 'here vmflow is a program on the PATH, from the sources and not from what npm ci built'],
+  [
+    'alias vmflow=',
+    'here vmflow is a program on the PATH, from the sources and not from what npm ci built; clone.test.ts takes it from npx',
+  ],
   [
     'VMFLOW_CONFIG=vmflow.yaml node dist/workers/',
     'lives until it is ended; test/e2e/deploy starts what the build made',
@@ -27,7 +30,11 @@ const notHere: readonly (readonly [begin: string, why: string])[] = [
   ['for db in', 'needs Docker'],
   ['npm run lint', 'minutes, of the sources and not of what runs'],
   ['npm run typecheck', 'the same'],
-  ['npm run build', 'changes the directory that other tests run from; test/e2e/deploy builds in one of its own'],
+  [
+    'npm run build',
+    'changes the directory that other tests run from; clone.test.ts and test/e2e/deploy build in one of their own',
+  ],
+  ['npm run screenshots', 'a stack of its own, and it overwrites what is committed'],
   ['npm run bench', 'hours'],
   ...((await ensureDebianPackage(['jq'])) ? [] : [['vmflow history export | jq', 'jq is not to be had here'] as const]),
 ];
@@ -59,34 +66,13 @@ async function program(name: string, script: string): Promise<void> {
   await writeFile(join(dir, 'bin', name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
 }
 
-/** Paths are written as `/tmp/…/NAME`: `npm run dev` says where that is. */
-function filled(text: string): string {
-  return text.replaceAll(/\/tmp\/…\/([\w.-]+)/g, (_, name: string) => {
-    const path = dev.files[name];
-    assert.ok(path !== undefined, `npm run dev named no file ${name}:\n${dev.printed}`);
-    return path;
-  });
-}
-
-interface Ended {
-  readonly exit: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function run(text: string): Promise<Ended> {
+async function run(text: string): Promise<Ended> {
   const env = {
     ...{ PATH: `${join(dir, 'bin')}:${process.env['PATH'] ?? ''}`, HOME: dir, TZ: 'UTC', VMFLOW_USER: 'alice' },
     ...{ TEMPORAL_ADDRESS: dev.temporalAddress, TEMPORAL_NAMESPACE: dev.namespace, VMFLOW_UI_URL: dev.uiUrl },
     npm_config_update_notifier: 'false',
   };
-  const cwd = text.startsWith('npm ') ? root : dir;
-  return new Promise((resolve) => {
-    const child = execFile('sh', ['-c', filled(text)], { cwd, env }, (error, stdout, stderr) => {
-      resolve({ exit: error === null ? 0 : typeof error.code === 'number' ? error.code : -1, stdout, stderr });
-    });
-    child.stdin?.end();
-  });
+  return await runInShell(withPaths(text, dev), { cwd: text.startsWith('npm ') ? root : dir, env });
 }
 
 test('every command of the README is run here, or named with the reason why not', () => {

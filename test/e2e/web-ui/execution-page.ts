@@ -23,14 +23,19 @@ export class ExecutionPage {
   /** Opens the page again and reads the summary, the fixed and the current details, all as rendered. */
   async metadata(): Promise<Metadata> {
     await this.#tab('user-metadata-tab');
-    const [summary, details, current] = [0, 1, 2].map((nth) => this.#rendered(nth)) as [Pane, Pane, Pane];
+    const [summary, details] = [this.#rendered('Summary', within), this.#rendered('Details', within)];
+    const current = this.#rendered('Current Details', 'following::iframe[1]');
     await current.body.locator('p').first().waitFor();
+    // What an execution was not given is no pane but a remark.
+    const given: Pane[] = [];
+    for (const pane of [summary, details]) if ((await pane.element.count()) > 0) given.push(pane);
+    const textOf = async (pane: Pane): Promise<string> => (given.includes(pane) ? await pane.body.innerText() : '');
     return {
-      summary: await summary.body.innerText(),
-      details: await details.body.innerText(),
+      summary: await textOf(summary),
+      details: await textOf(details),
       current: await current.body.innerText(),
       json: await current.body.locator('code.language-json').allInnerTexts(),
-      cut: [...(await cutOff(details)), ...(await cutOff(current))],
+      cut: [...(given.includes(details) ? await cutOff(details) : []), ...(await cutOff(current))],
     };
   }
 
@@ -104,8 +109,8 @@ export class ExecutionPage {
     await this.#page.getByTestId(testId).click();
   }
 
-  #rendered(nth: number): Pane {
-    const element = this.#page.locator('iframe[title=output]').nth(nth);
+  #rendered(title: string, where: string): Pane {
+    const element = this.#page.locator(`xpath=//h3[normalize-space()="${title}"]/${where}`);
     return { element, body: element.contentFrame().locator('main') };
   }
 }
@@ -119,6 +124,9 @@ export interface Metadata {
   /** Text below the edge of its pane, which a person doesn't see. */
   readonly cut: readonly string[];
 }
+
+/** From the heading of a pane that may be missing to what is rendered below it, and not to that of the next one. */
+const within = 'ancestor::div[2]//iframe';
 
 interface Pane {
   readonly element: Locator;

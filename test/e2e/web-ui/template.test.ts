@@ -12,6 +12,7 @@ import { Rig, Swap, type Scenario } from '../../support/rig.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { browserMissing, openBrowser, type Browser } from './browser.ts';
 import { ExecutionPage } from './execution-page.ts';
+import { assertInOrder } from './in-order.ts';
 import { ListPage } from './list-page.ts';
 
 const run = promisify(execFile);
@@ -89,16 +90,6 @@ function decided(offered: string | undefined, decision: string): string {
 
 async function offeredBy(page: ExecutionPage): Promise<string | undefined> {
   return (await page.metadata()).json[0];
-}
-
-function assertInOrder(text: string, parts: readonly (string | RegExp)[]): void {
-  let from = 0;
-  for (const part of parts) {
-    const rest = text.slice(from);
-    const at = typeof part === 'string' ? rest.indexOf(part) : rest.search(part);
-    assert.notEqual(at, -1, `${String(part)} is missing, or not in its place, in:\n${text}`);
-    from += at;
-  }
 }
 
 test('the list shows what each swap is doing, and a filter finds those that wait for a person', { skip }, async () => {

@@ -8,11 +8,20 @@ import { withoutGuestTools } from '../../../workflows/domain/batch/guest-tools.t
 import { aBatch, aPlacement, aVm } from './record-builders.ts';
 
 const at = '2026-03-01T12:00:00.000Z';
+const atInWords = '2026-03-01 12:00:00 UTC';
+const power: Entry['source_power'] = { initial_running: true };
 const resolve = 'vmflow queue resolve u-1 --decision recheck';
 const cancel = 'vmflow queue cancel u-1';
 
 function anEntry(over: Partial<Entry> = {}): Entry {
-  const facts = { stage: 'background', since: at, record: aVm(), placement: aPlacement(), target: emptyTarget };
+  const facts = {
+    stage: 'background',
+    since: at,
+    record: aVm(),
+    placement: aPlacement(),
+    target: emptyTarget,
+    source_power: power,
+  };
   return { status: 'Idle', message: 'waits for its window', ...facts, ...over } as Entry;
 }
 
@@ -38,7 +47,7 @@ const blocks = (markdown: string): string[] => markdown.split('\n\n');
 test('a Conflict has what is sent from the Web UI to resolve it, ready to paste', () => {
   const [before = '', json = ''] = /^([^]*)```json\n([^]*?)\n```$/m.exec(inConflict())?.slice(1) ?? [];
   assert.deepEqual(JSON.parse(json), { conflictId: 'NETWORK_GONE/u-1/0', decision: 'recheck', by: 'your name' });
-  assert.match(before, /\*Send an Update\*.*name `resolve`/);
+  assert.match(before, /\*Send an Update\*.*\*Name\* `resolve`, as \*Data\*/);
 });
 
 test('choices and commands of a Conflict are lists of their own', () => {
@@ -84,13 +93,31 @@ test('what goes on within a Conflict is told beside it', () => {
 test('one that needs nobody has its message, its trouble, its window and its steps, and nothing to send', () => {
   const target = { ...emptyTarget, exists: true };
   const entry = anEntry({ target, window: { name: 'sat', end: at, capacity: 0 } });
-  const text = entryDetails(entry, { name: 'web-03', trouble: 'vc1 does not answer', next: [cancel] });
+  const around = { name: 'web-03', trouble: 'vc1 does not answer', waitingFor: 'window', next: [cancel] } as const;
+  const text = entryDetails(entry, around);
   const [headline, message, trouble] = blocks(text);
-  assert.equal(headline, '**web-03**: vc1/dc1/vm/web-03 → tgt/p1: Idle');
+  assert.deepEqual(headline?.split('  \n'), [
+    '**web-03**: vc1/dc1/vm/web-03 → tgt/p1: Idle',
+    `since ${atInWords} · waiting for its window`,
+  ]);
   assert.deepEqual([message, trouble], ['waits for its window', 'Held up: vc1 does not answer']);
-  assert.ok(blocks(text).includes(`window sat, ends ${at}`));
-  assert.match(text, /^- ✔ Check whether it can migrate$/m);
+  assert.ok(blocks(text).includes(`window sat, ends ${atInWords}`));
+  assert.match(text, /^✔ Check whether it can migrate {2}$/m);
   assert.doesNotMatch(text, /Send an Update/);
+});
+
+test('that the source is off is told in the downtime, and at no other time', () => {
+  const off = { ...power, powered_off_by_us_at: at };
+  const told = (over: Partial<Entry>): boolean =>
+    blocks(entryDetails(anEntry(over), { name: 'web-03', trouble: undefined, next: [] })).includes(
+      `**In its downtime since ${atInWords}:** its source is switched off.`,
+    );
+  assert.ok(told({ status: 'Conflict', stage: 'complete', conflict: finding, source_power: off }));
+  assert.ok(told({ status: 'Performing final import tasks', stage: 'final', source_power: off }));
+  assert.ok(!told({ status: 'Performing final import tasks', stage: 'final' }), 'it is about to be');
+  assert.ok(!told({ status: 'Conflict', stage: 'final', conflict: finding }));
+  assert.ok(!told({ status: 'Canceled', stage: 'complete', source_power: { ...off, restored_at: at } }));
+  assert.ok(!told({ status: 'Finished', stage: 'complete', source_power: off }), 'its target runs');
 });
 
 test('an Error is told once, with its code', () => {
