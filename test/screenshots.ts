@@ -10,7 +10,7 @@ import { smallerPng } from './support/smaller-png.ts';
 import { root } from './unit/documents/markdown.ts';
 
 /** `npm run screenshots`: takes the pictures of the README from a living installation, in a browser without a window. */
-const folder = join(root, 'docs/web-ui');
+const folder = join(root, 'client/web-ui');
 const width = 1280;
 const margin = 4;
 /** Pages of a repository are read over slow lines, too. */
