@@ -7,6 +7,7 @@ import { cutToBytes } from '../../workflows/domain/text.ts';
 import type { Action } from '../commands/command.ts';
 import { exitCodes, type ExitCode } from '../exit-codes.ts';
 import type { StartRequest } from '../gateway.ts';
+import { printSent } from '../output/answers.ts';
 import type { Session } from '../session.ts';
 import { readBatch, withLines, type FileFlags, type ReadBatch } from './file.ts';
 import { findBatch } from './find.ts';
@@ -53,8 +54,15 @@ export const editBatch: Action<EditFlags> = async (session, _args, flags) => {
   } catch (error) {
     throw withLines(file, error);
   }
-  session.note(`${file.spec.name}: the change was taken, its members are still being found`);
-  session.note(`  watch   vmflow batch get ${file.spec.name}`);
+  await printSent(session, {
+    id: workflowId,
+    runId,
+    name: file.spec.name,
+    message: messages.edit,
+    answer: 'the change was taken, its members are still being found',
+    link: await session.link(workflowId, runId),
+    then: [['watch', `vmflow batch get ${file.spec.name}`]],
+  });
   return exitCodes.ok.code;
 };
 

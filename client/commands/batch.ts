@@ -83,7 +83,7 @@ function registerFiles(batch: Command, run: Run): void {
   const edit = addVerb(batch, 'edit', {
     summary: 'change a batch that is there',
     examples: ['vmflow batch edit -f night.yaml', 'vmflow batch edit -f night.yaml --etag 3'],
-    prints: ['BatchApplied', 'BatchPlan'],
+    prints: ['BatchApplied', 'MessageSent', 'BatchPlan'],
     exits: files,
     notes: 'While it runs, only what nobody relies on may change.',
   });

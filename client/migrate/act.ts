@@ -40,8 +40,7 @@ export const retargetMigration: Action<RetargetFlags> = async (session, [text = 
   if (to === undefined) throw usageError('to which node? give --to NODE (--to "" for any)');
   const view = await openMigration(session, await resolveSet(session, text, flags), 'retarget');
   if (view.target === to) {
-    session.note(`${nameOf(view)}: it goes to ${nodeText(to)} already`);
-    return exitCodes.ok.code;
+    return await saySent(session, view, messages.retarget, `it goes to ${nodeText(to)} already`);
   }
   const body: MigrationRetarget = { ...orderOf(session, flags), nodeName: to };
   const effect = `the VM of ${nameOf(view)} goes to ${nodeText(to)} instead of ${nodeText(view.target ?? '')}`;
@@ -139,9 +138,13 @@ async function send(session: Session, view: MigrationView, order: Order, flags: 
   const { completed, answer } = await gateway.update({ workflowId: id, runId }, update);
   const said = completed && typeof answer === 'string' ? answer : 'accepted';
   if (flags.wait !== undefined) return await waited(session, view, said, order.goal, flags);
-  const { namespace, set, link } = view;
+  return await saySent(session, view, order.message, said);
+}
+
+async function saySent(session: Session, view: MigrationView, message: string, answer: string): Promise<ExitCode> {
+  const { id, runId, namespace, set, link } = view;
   const then = [['watch', `vmflow set watch ${set} -n ${namespace}`]] as const;
-  await printSent(session, { id, runId, name: nameOf(view), message: order.message, answer: said, link, then });
+  await printSent(session, { id, runId, name: nameOf(view), message, answer, link, then });
   return exitCodes.ok.code;
 }
 

@@ -120,7 +120,7 @@ export const resolveTemplate: Action<ResolveFlags> = async (session, [name = '']
 export const cancelTemplate: Action<ActFlags> = async (session, [name = ''], flags) => {
   const { ref, view } = await current(session, name, flags);
   if (view.execution !== 'running') {
-    session.note(`${view.name}: nothing to cancel, it is ${view.phase}`);
+    await sayAnswer(session, view, 'cancel', `nothing to cancel, it is ${view.phase}`);
     return exitCodes.ok.code;
   }
   if (flags.dryRun === true)

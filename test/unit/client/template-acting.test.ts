@@ -230,9 +230,11 @@ test('cancel --wait doesn’t take a version that is still kept for the end', as
 
 test('cancel of what is over is no error', async () => {
   const gateway = withSwap(swapExecution({ state: 'completed' }), completed);
-  const { exit, stderr } = await runCli(['template', 'cancel', name], { gateway });
+  const { exit, stdout } = await runCli(['template', 'cancel', name], { gateway });
   assert.equal(exit, 0);
-  assert.match(stderr, /nothing to cancel, it is Completed/);
+  assert.match(stdout, /nothing to cancel, it is Completed/);
+  const json = await runCli(['template', 'cancel', name, '-o', 'json'], { gateway });
+  assert.match(json.stdout, /"kind": "MessageSent"/);
   assert.deepEqual(gateway.cancelled, []);
 });
 
