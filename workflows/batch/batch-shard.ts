@@ -67,6 +67,7 @@ class Shard {
   #isUrgent = true;
   #isClosed = false;
   #places: number;
+  #isPaused: boolean;
   #lastTurns = Date.now();
   readonly #impatience = new Alarm('let others begin');
 
@@ -74,6 +75,7 @@ class Shard {
     this.#input = input;
     this.#requests = new ShardRequests(input.requests);
     this.#places = input.places ?? Infinity;
+    this.#isPaused = input.paused === true;
     this.#rows = new Map(input.rows.map((row) => [row.uuid, row]));
     // A run before may not have told them.
     this.#finished = input.rows.flatMap((row) => (isDoneInOrder(row) ? [row.uuid] : []));
@@ -150,6 +152,11 @@ class Shard {
 
   /** Whose turn it is goes on. When nobody has got through for long, some go on nevertheless. */
   async #giveTurns(): Promise<void> {
+    if (this.#isPaused) {
+      this.#impatience.stop();
+      this.#lastTurns = Date.now();
+      return;
+    }
     const isImpatient = this.#impatience.rang();
     const uuids = nextTurns([...this.#rows.values()], this.#places, isImpatient);
     if (uuids.length > 0) {
@@ -189,6 +196,7 @@ class Shard {
   }
 
   async #tell(message: 'pause' | 'unpause' | 'settings'): Promise<void> {
+    if (message !== 'settings') this.#isPaused = message === 'pause';
     const live = [...this.#rows.values()].filter(({ phase }) => phase !== 'none' && phase !== 'finished');
     for (const rows of chunks(live, toldAtOnce))
       await this.#tellSome(
@@ -303,6 +311,7 @@ class Shard {
       rows: [...this.#rows.values()],
       requests: this.#requests.kept(),
       ...(this.#places === Infinity ? {} : { places: this.#places }),
+      paused: this.#isPaused,
     });
   }
 }

@@ -173,6 +173,8 @@ export interface ShardInput {
   readonly requests?: readonly CommitRequest[];
   /** How many of its members may be at work at once; absent: all. */
   readonly places?: number;
+  /** Its batch is stopped: nobody is given a turn. */
+  readonly paused?: boolean;
 }
 
 /** What is deleted at the target when entries are ended: nothing, what was not configured yet, or all that is theirs. */

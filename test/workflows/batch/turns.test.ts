@@ -70,3 +70,23 @@ test('who waits for its turn can be canceled and cut over; what holds up those a
   await batch.becomes('Finished');
   assert.equal((await working?.view())?.entryStatus, 'Finished');
 });
+
+test('while its batch is stopped nobody is given a turn, however long that is', async () => {
+  const { batch, vms } = await narrow('vm01', 'vm02', 'vm03');
+  const entries = vms.map((vm) => batch.entry(vm));
+  const [first] = vms;
+  assert.ok(first);
+  const letGo = stage.script.fails(first, 'assessEntry');
+  await batch.orderShard({ kind: 'start', startId: 'start/1', places: 1 });
+  await stage.until('all to have an entry', async () => (await batch.rows()).every(({ phase }) => phase !== 'none'));
+  await batch.orderShard({ kind: 'tell', message: 'pause' });
+  for (const entry of entries.slice(1)) await entry.is('paused', ({ substate }) => substate === 'paused');
+  await stage.advance(60 * minute);
+  await batch.orderShard({ kind: 'tell', message: 'unpause' });
+  for (const entry of entries.slice(1))
+    await entry.is('waiting for its turn', ({ substate }) => substate === 'awaiting-turn');
+  letGo();
+  for (const entry of entries) await entry.is('copied', ({ substate }) => substate === 'awaiting-window');
+  await batch.start();
+  await batch.becomes('Finished');
+});
