@@ -26,9 +26,7 @@ import type {
 } from '../contracts/batch.ts';
 import { batchId } from '../contracts/ids.ts';
 import { messages } from '../contracts/messages.ts';
-import { nextTurns, turnPatienceMs } from '../domain/batch/turns.ts';
 import { omit } from '../domain/omit.ts';
-import { Alarm } from '../shared/alarm.ts';
 import { defined } from '../shared/defined.ts';
 import { insist } from '../shared/insist.ts';
 import { control } from '../shared/proxies.ts';
@@ -36,6 +34,7 @@ import { budgets } from './budgets.ts';
 import { chunks } from './chunks.ts';
 import { ShardRequests } from './shard-requests.ts';
 import { ShardStarts } from './shard-starts.ts';
+import { ShardTurns } from './shard-turns.ts';
 
 const toldAtOnce = 100;
 const endedAtOnce = 100;
@@ -58,6 +57,7 @@ class Shard {
   readonly #rows: Map<string, MemberRow>;
   readonly #requests: ShardRequests;
   readonly #starts: ShardStarts;
+  readonly #turns: ShardTurns;
   /** Of the order of the batch, not yet told. */
   #finished: string[];
   #orders: ShardOrder[] = [];
@@ -66,20 +66,15 @@ class Shard {
   /** Of its news, some are waited for. */
   #isUrgent = true;
   #isClosed = false;
-  #places: number;
-  #isPaused: boolean;
-  #lastTurns = Date.now();
-  readonly #impatience = new Alarm('let others begin');
 
   constructor(input: ShardInput) {
     this.#input = input;
     this.#requests = new ShardRequests(input.requests);
-    this.#places = input.places ?? Infinity;
-    this.#isPaused = input.paused === true;
     this.#rows = new Map(input.rows.map((row) => [row.uuid, row]));
     // A run before may not have told them.
     this.#finished = input.rows.flatMap((row) => (isDoneInOrder(row) ? [row.uuid] : []));
     this.#starts = new ShardStarts(input.batch, this.#rows, (trouble) => this.#heldUp(trouble));
+    this.#turns = new ShardTurns(input, this.#rows, (uuids) => this.#tellSome('giveTurn', uuids));
     setHandler(defineSignal<[ShardOrder]>(messages.shardOrder), (order) => {
       this.#orders.push(order);
     });
@@ -95,7 +90,7 @@ class Shard {
       const order = this.#orders.shift();
       if (order !== undefined) await this.#carryOut(order);
       else if (this.#starts.pauseMs === 0) await this.#begin(this.#starts.unread);
-      await this.#giveTurns();
+      await this.#turns.give();
       // A batch of the same name may want it again already.
       if (this.#isClosed && this.#orders.length === 0) return;
       if (this.#hasNews || this.#done.length > 0) await this.#report();
@@ -105,12 +100,12 @@ class Shard {
 
   /** Until something is said; while sources can't be read, no longer than until they are tried again. */
   async #wake(): Promise<void> {
-    const isWanted = (): boolean => this.#orders.length > 0 || this.#hasNews || this.#impatience.rang();
+    const isWanted = (): boolean => this.#orders.length > 0 || this.#hasNews || this.#turns.areLate;
     const { pauseMs } = this.#starts;
     if (pauseMs === undefined) await condition(isWanted);
     else if (pauseMs > 0) await condition(isWanted, pauseMs, { summary: 'read the sources again' });
     const quietMs = (this.#rows.size - toldAnyTime) * quietMsPerMember;
-    if (quietMs <= 0 || this.#isUrgent || this.#done.length > 0 || this.#impatience.rang()) return;
+    if (quietMs <= 0 || this.#isUrgent || this.#done.length > 0 || this.#turns.areLate) return;
     await condition(() => this.#orders.length > 0 || this.#isUrgent, quietMs, { summary: 'gather what happens' });
   }
 
@@ -132,7 +127,7 @@ class Shard {
 
   /** Entries for all members that have none. */
   async #start({ startId, places = Infinity }: Extract<ShardOrder, { kind: 'start' }>): Promise<void> {
-    this.#places = places;
+    this.#turns.places = places;
     const rows = [...this.#rows.values()].filter(({ phase, unread }) => phase === 'none' || unread === true);
     const skipped = await this.#begin(rows);
     this.#done.push({
@@ -145,30 +140,9 @@ class Shard {
   }
 
   async #begin(rows: readonly MemberRow[]): Promise<readonly Skipped[]> {
-    const skipped = await this.#starts.begin(rows, this.#places);
+    const skipped = await this.#starts.begin(rows, this.#turns.places);
     this.#hasUrgentNews();
     return skipped;
-  }
-
-  /** Whose turn it is goes on. When nobody has got through for long, some go on nevertheless. */
-  async #giveTurns(): Promise<void> {
-    if (this.#isPaused) {
-      this.#impatience.stop();
-      this.#lastTurns = Date.now();
-      return;
-    }
-    const isImpatient = this.#impatience.rang();
-    const uuids = nextTurns([...this.#rows.values()], this.#places, isImpatient);
-    if (uuids.length > 0) {
-      await this.#tellSome('giveTurn', uuids);
-      for (const uuid of uuids) {
-        const row = this.#rows.get(uuid);
-        if (row !== undefined) this.#rows.set(uuid, omit(row, 'later'));
-      }
-      this.#lastTurns = Date.now();
-    }
-    const isAnyLater = [...this.#rows.values()].some(({ later }) => later === true);
-    this.#impatience.set(isAnyLater ? this.#lastTurns + turnPatienceMs : undefined);
   }
 
   async #end({ orderId, by, cleanup }: Extract<ShardOrder, { kind: 'end' }>): Promise<void> {
@@ -196,7 +170,7 @@ class Shard {
   }
 
   async #tell(message: 'pause' | 'unpause' | 'settings'): Promise<void> {
-    if (message !== 'settings') this.#isPaused = message === 'pause';
+    if (message !== 'settings') this.#turns.pause(message === 'pause');
     const live = [...this.#rows.values()].filter(({ phase }) => phase !== 'none' && phase !== 'finished');
     for (const rows of chunks(live, toldAtOnce))
       await this.#tellSome(
@@ -310,8 +284,7 @@ class Shard {
       ...this.#input,
       rows: [...this.#rows.values()],
       requests: this.#requests.kept(),
-      ...(this.#places === Infinity ? {} : { places: this.#places }),
-      paused: this.#isPaused,
+      ...this.#turns.kept(),
     });
   }
 }
