@@ -23,7 +23,7 @@ import { createStartEntries } from './start-entries.ts';
 import { createOrphans } from './orphans.ts';
 import { createSyncDueSources } from './sync-due-sources.ts';
 import { createSyncSource } from './sync-source.ts';
-import { createClosedEntries, createTellEntries } from './tell-entries.ts';
+import { createClosedEntries, createGrantCommits, createTellEntries } from './tell-entries.ts';
 import { createVerifyDisk } from './verify-disk.ts';
 
 /** Short activities of batches, their entries, copies, sources and slots: for the control queue. */
@@ -35,6 +35,7 @@ export function createBatchActivities(
     selectMembers: createSelectMembers(deps),
     startEntries: createStartEntries(deps),
     tellEntries: createTellEntries(deps),
+    grantCommits: createGrantCommits(deps),
     endEntries: createEndEntries(deps),
     closedEntries: createClosedEntries(deps),
     ...createAssess(deps),

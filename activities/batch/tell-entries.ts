@@ -1,6 +1,6 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import type { BatchActivities } from '../../workflows/contracts/batch-activities.ts';
-import type { SettingsChanged } from '../../workflows/contracts/batch.ts';
+import type { CommitGranted, SettingsChanged } from '../../workflows/contracts/batch.ts';
 import { migrationId } from '../../workflows/contracts/ids.ts';
 import { messages } from '../../workflows/contracts/messages.ts';
 import { ifFound, isOpen } from '../open-workflow.ts';
@@ -20,6 +20,19 @@ export function createTellEntries({ temporal, specs, config }: BatchDeps): Batch
       uuids,
       async (uuid) => await ifFound(entry(uuid).signal<[SettingsChanged]>(messages.settingsChanged, change)),
     );
+  };
+}
+
+export function createGrantCommits({ temporal }: BatchDeps): BatchActivities['grantCommits'] {
+  return async ({ grants }) => {
+    const gone = await forEach(grants, async ({ uuid, ...grant }) => {
+      const told = temporal.workflow
+        .getHandle(migrationId(uuid))
+        .signal<[CommitGranted]>(messages.commitGranted, grant);
+      const heard = await ifFound(told.then(() => true));
+      return heard === true ? [] : [uuid];
+    });
+    return gone.flat();
   };
 }
 

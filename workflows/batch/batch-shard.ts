@@ -66,10 +66,12 @@ class Shard {
   /** Of its news, some are waited for. */
   #isUrgent = true;
   #isClosed = false;
+  #reportMs: number;
 
   constructor(input: ShardInput) {
     this.#input = input;
     this.#requests = new ShardRequests(input.requests);
+    this.#reportMs = input.reportMs ?? 1_000;
     this.#rows = new Map(input.rows.map((row) => [row.uuid, row]));
     // A run before may not have told them.
     this.#finished = input.rows.flatMap((row) => (isDoneInOrder(row) ? [row.uuid] : []));
@@ -126,8 +128,13 @@ class Shard {
   }
 
   /** Entries for all members that have none. */
-  async #start({ startId, places = Infinity }: Extract<ShardOrder, { kind: 'start' }>): Promise<void> {
+  async #start({
+    startId,
+    places = Infinity,
+    reportMs = 1_000,
+  }: Extract<ShardOrder, { kind: 'start' }>): Promise<void> {
     this.#turns.places = places;
+    this.#reportMs = reportMs;
     const rows = [...this.#rows.values()].filter(({ phase, unread }) => phase === 'none' || unread === true);
     const skipped = await this.#begin(rows);
     this.#done.push({
@@ -243,7 +250,8 @@ class Shard {
       .signal<[ShardNews]>(messages.shardNews, news)
       .catch(() => undefined);
     if (this.#requests.hasMore) this.#hasUrgentNews();
-    await sleep('1s', { summary: 'gather what happens' });
+    if (this.#reportMs <= 1_000) await sleep('1s', { summary: 'gather what happens' });
+    else await condition(() => this.#orders.length > 0, this.#reportMs, { summary: 'gather what happens' });
   }
 
   #counts(): Partial<Record<MemberPhase, number>> {
@@ -285,6 +293,7 @@ class Shard {
       rows: [...this.#rows.values()],
       requests: this.#requests.kept(),
       ...this.#turns.kept(),
+      reportMs: this.#reportMs,
     });
   }
 }

@@ -46,7 +46,9 @@ export class EntryRun {
   }
 
   grant(grant: CommitGranted): void {
-    if (grant.token !== this.state.entry.token) return;
+    const { token, granted_at = 0 } = this.state.entry;
+    if (grant.token !== token || (grant.at !== undefined && grant.at <= granted_at)) return;
+    if (grant.at !== undefined) this.state.change({ granted_at: grant.at });
     // One that it has withdrawn its wish for is given back with its next news.
     this.state.change({ holds_place: true });
     if (this.news.asks) this.#grant = grant;

@@ -4,6 +4,7 @@ import type { SlotPriority } from '../domain/batch/slots.ts';
 import type { Baseline, BatchSpec, Finding, InstanceRecord, Placement } from '../domain/batch/records.ts';
 import type {
   ByWhom,
+  CommitGranted,
   CleanUp,
   EntrySettings,
   Member,
@@ -63,6 +64,10 @@ export interface BatchActivities {
     readonly uuids: readonly string[];
     readonly message: 'pause' | 'unpause' | 'giveTurn' | 'settings';
   }): Promise<void>;
+  /** Tells these that they are committed; answers those that have no open migration. Told twice they hear it once. */
+  grantCommits(input: {
+    readonly grants: readonly (CommitGranted & { readonly uuid: string })[];
+  }): Promise<readonly string[]>;
   /** Ends the entries of these instances for a reset (or deletes what is left of them); heartbeats; answers what couldn't be. */
   endEntries(input: {
     readonly batch: string;

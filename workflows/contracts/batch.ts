@@ -175,6 +175,8 @@ export interface ShardInput {
   readonly places?: number;
   /** Its batch is stopped: nobody is given a turn. */
   readonly paused?: boolean;
+  /** How long it gathers what happens between two reports to its batch; absent: a second. */
+  readonly reportMs?: number;
 }
 
 /** What is deleted at the target when entries are ended: nothing, what was not configured yet, or all that is theirs. */
@@ -182,15 +184,15 @@ export type CleanUp = 'none' | 'unless-configured' | 'all';
 
 /** Signal to a shard. */
 export type ShardOrder =
-  /** `places`: how many of its members may be at work at once; absent: all. */
-  | { readonly kind: 'start'; readonly startId: string; readonly places?: number }
+  /** `places`: how many of its members may be at work at once; absent: all. `reportMs`: see `ShardInput`. */
+  | { readonly kind: 'start'; readonly startId: string; readonly places?: number; readonly reportMs?: number }
   | { readonly kind: 'replace'; readonly members: readonly Member[] }
   | { readonly kind: 'tell'; readonly message: 'pause' | 'unpause' | 'settings' }
   /** Ends all its entries. */
   | { readonly kind: 'end'; readonly orderId: string; readonly by: ByWhom; readonly cleanup: CleanUp }
   | { readonly kind: 'close' };
 
-/** Signal of a shard to its batch, at most one per second. */
+/** Signal of a shard to its batch, at most one per second; of many shards each reports less often. */
 export interface ShardNews {
   readonly shard: number;
   readonly counts: PhaseCounts;
@@ -243,6 +245,8 @@ export interface EntryNews {
 /** Signal of the batch to a migration. */
 export interface CommitGranted {
   readonly token: string;
+  /** Epoch milliseconds of the decision: one that is not newer than the last one has been told before. */
+  readonly at?: number;
   /** Absent: the batch has no windows, or somebody wants it now. */
   readonly window?: MigrationWindow;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { freePlaces, nextTurns, placesOfShard, type Queued } from '../../../workflows/domain/batch/turns.ts';
+import { freePlaces, nextTurns, placesOfShard, reportEveryMs, type Queued } from '../../../workflows/domain/batch/turns.ts';
 
 function rows(...phases: readonly string[]): Queued[] {
   return phases.map((text, at): Queued => {
@@ -11,6 +11,10 @@ function rows(...phases: readonly string[]): Queued[] {
 
 test('a batch of one shard has places for 200; more shards share them, and each has a few', () => {
   assert.deepEqual([0, 1, 2, 20, 1_000].map(placesOfShard), [200, 200, 100, 10, 10]);
+});
+
+test('shards report every second, and less often where there are many', () => {
+  assert.deepEqual([0, 1, 4, 20].map(reportEveryMs), [1_000, 1_000, 1_000, 5_000]);
 });
 
 test('those on their way take a place; those that wait for a window, a person, their turn or their source take none', () => {

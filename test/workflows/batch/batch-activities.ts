@@ -6,6 +6,7 @@ import { messages } from '../../../workflows/contracts/messages.ts';
 import { searchKeys } from '../../../workflows/contracts/attributes.ts';
 import type {
   BatchSpecAnswer,
+  CommitGranted,
   EntrySettings,
   Member,
   MemberToStart,
@@ -95,6 +96,13 @@ export function createBatchActivities(hands: BatchHands): BatchActivities & Pick
         else await entryOf(uuid).signal(messages[message]);
       };
       await Promise.all(uuids.map((uuid) => tell(uuid).catch(ignoreMissing(undefined))));
+    },
+    grantCommits: async ({ grants }) => {
+      const gone = grants.map(async ({ uuid, ...grant }) => {
+        const told = entryOf(uuid).signal<[CommitGranted]>(messages.commitGranted, grant);
+        return await told.then(() => [], ignoreMissing([uuid]));
+      });
+      return (await Promise.all(gone)).flat();
     },
     endEntries: async ({ uuids, by, cleanup }) => {
       const end = async (uuid: string): Promise<void> => {

@@ -114,6 +114,8 @@ export interface Entry {
   readonly slots?: HeldSlots;
   /** It counts for its window and constraint, or its batch doesn't know yet that it doesn't any more. */
   readonly holds_place: boolean;
+  /** Epoch milliseconds of the last decision to commit it that it has heard. */
+  readonly granted_at?: number;
   readonly timeline: readonly TimelineLine[];
 }
 

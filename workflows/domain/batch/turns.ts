@@ -28,6 +28,11 @@ export function placesOfShard(shards: number): number {
   return Math.max(Math.floor(atWork / Math.max(shards, 1)), leastOfShard);
 }
 
+/** How long each shard gathers what happens: all together must not keep the batch from anything else. */
+export function reportEveryMs(shards: number): number {
+  return Math.max(1_000, shards * 250);
+}
+
 /** How many more may be. */
 export function freePlaces(rows: Iterable<Queued>, places: number): number {
   let free = places;
