@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import type { MigrationView } from '../../../workflows/contracts/batch.ts';
+import type { CommitGranted, MigrationView } from '../../../workflows/contracts/batch.ts';
+import { messages } from '../../../workflows/contracts/messages.ts';
 import type { SourceVm } from '../../support/entry-world.ts';
 import type { BatchUnderTest, BatchOptions, EntryUnderTest } from './batch-under-test.ts';
 import type { ActivityName } from './script.ts';
@@ -191,6 +192,27 @@ test('a far side that refuses all the night is waited for until the window ends,
   assertUndoneAt(vm, base);
   assert.doesNotMatch((await entry.view()).message, /no right to look/);
   heal();
+  await entry.reaches('Finished', undefined, inSecondWindow);
+});
+
+test('a place that it has had and given back is none when it is told of it once more', async () => {
+  const vm = stage.world.add('vm01');
+  const { base, entry } = await night(vm);
+  const heal = stage.script.fails(vm, 'finalCheck', { type: 'Forbidden', message: 'no right to look' });
+  await advanceTo(base, 2 * hour + 5 * second);
+  await undone(entry);
+  heal();
+  await entry.is('ready again', ({ substate }) => substate === 'awaiting-window');
+  const { events } = await entry.handle.fetchHistory();
+  const [told] = (events ?? []).flatMap(({ workflowExecutionSignaledEventAttributes: signal }) =>
+    signal?.signalName === messages.commitGranted ? (signal.input?.payloads?.[0]?.data ?? []) : [],
+  );
+  const grant = JSON.parse(Buffer.from(told ?? []).toString()) as CommitGranted;
+  assert.ok(grant.at !== undefined);
+  // As it was told, but without the window, which is over anyway.
+  await entry.handle.signal<[CommitGranted]>(messages.commitGranted, { token: grant.token, at: grant.at });
+  await stage.advance(minute);
+  assert.deepEqual([vm.power, (await entry.view()).committed], ['on', false]);
   await entry.reaches('Finished', undefined, inSecondWindow);
 });
 
