@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { freePlaces, nextTurns, placesOfShard, reportEveryMs, type Queued } from '../../../workflows/domain/batch/turns.ts';
+import {
+  freePlaces,
+  nextTurns,
+  placesOfShard,
+  reportEveryMs,
+  type Queued,
+} from '../../../workflows/domain/batch/turns.ts';
 
 function rows(...phases: readonly string[]): Queued[] {
   return phases.map((text, at): Queued => {
