@@ -20,7 +20,7 @@ import { throughProxy } from './proxied-access.ts';
 import { recordSets } from './set-recorder.ts';
 import { SetScenario } from './set-scenario.ts';
 import { connectTemporal, type TemporalUnderTest } from './shared-temporal.ts';
-import { startBridge, startWorker } from './workers.ts';
+import { startBridge, startWorker, type WorkerEnvironment } from './workers.ts';
 
 export interface SetRigOptions {
   /** Part `migrations` of `vmflow.yaml`; what is left out is quick. */
@@ -117,13 +117,13 @@ export class SetRig {
   }
 
   /** A worker and a bridge. */
-  async startWorkers(logFile?: string): Promise<void> {
+  async startWorkers(more: Pick<WorkerEnvironment, 'logFile' | 'sources'> = {}): Promise<void> {
     const environment = {
       address: this.temporal.address,
       namespace: this.temporal.namespace,
       taskQueue: this.taskQueue,
       configPath: this.configPath,
-      ...(logFile === undefined ? {} : { logFile }),
+      ...more,
     };
     this.workers.push(...(await Promise.all([startWorker('control', environment), startBridge(environment)])));
   }

@@ -30,7 +30,7 @@ import type { SupervisedProcess } from '../stack/processes.ts';
 import { throughProxy } from './proxied-access.ts';
 import { connectTemporal, type TemporalUnderTest } from './shared-temporal.ts';
 import { patienceMs, waitFor } from './wait-for.ts';
-import { startWorker } from './workers.ts';
+import { startWorker, type WorkerEnvironment } from './workers.ts';
 
 export interface VmRigOptions {
   /** Part `operations` of `vmflow.yaml`. */
@@ -109,14 +109,17 @@ export class VmRig {
     return join(this.dir, `${user}.kubeconfig`);
   }
 
-  async startWorker(env: NodeJS.ProcessEnv = {}, logFile?: string): Promise<SupervisedProcess> {
+  async startWorker(
+    env: NodeJS.ProcessEnv = {},
+    more: Pick<WorkerEnvironment, 'logFile' | 'sources'> = {},
+  ): Promise<SupervisedProcess> {
     const worker = await startWorker('control', {
       address: this.temporal.address,
       namespace: this.temporal.namespace,
       taskQueue: this.taskQueue,
       configPath: this.configPath,
       env: { ...this.#options.env, ...env },
-      ...(logFile === undefined ? {} : { logFile }),
+      ...more,
     });
     this.workers.push(worker);
     return worker;

@@ -15,7 +15,7 @@ after(async () => await rig.stop());
 
 test('the token of the cluster is nowhere people can look: histories, queries, objects, logs, arguments', async () => {
   const log = join(rig.dir, 'control.log');
-  const worker = await rig.startWorker({}, log);
+  const worker = await rig.startWorker({}, { logFile: log });
   const scenario = await rig.scenario();
   await scenario.vm('a', { runPolicy: 'Manual' });
   const start = await scenario.op('Start', 'a');

@@ -327,6 +327,8 @@ test('batch/C25 no target for hours, its configuration sent: the source is on on
   await advanceTo(base, 3 * hour);
   const { substate, committed } = await entry.view();
   assert.deepEqual([substate, committed, vm.power], ['rolling-back', true, 'off']);
+  const stuck = (await stage.eventsOf(vm, 'rollback-stuck')).filter((action) => action === 'rollback-stuck');
+  assert.equal(stuck.length, 1, 'once, after five minutes');
   healStop();
   healConfigure();
   await stage.until('the source to be on', () => Promise.resolve(vm.power === 'on'));

@@ -1,4 +1,4 @@
-import { CancellationScope } from '@temporalio/workflow';
+import { CancellationScope, patched, sleep } from '@temporalio/workflow';
 import type { CleanUpStep } from '../../domain/batch/clean-up.ts';
 import { emptyTarget, owesPowerOn } from '../../domain/batch/entry.ts';
 import { control } from '../../shared/proxies.ts';
@@ -6,6 +6,9 @@ import type { CopyPassActivities } from '../../contracts/batch-activities.ts';
 import { budgets } from '../budgets.ts';
 import type { EntryRun } from '../entry-run.ts';
 import { now } from '../../shared/now.ts';
+
+/** A roll-back that takes longer is for somebody to look at. */
+const longMs = 300_000;
 
 /** Does these steps in their order, however often a far side refuses one; nothing interrupts them. */
 export async function cleanUp(run: EntryRun, steps: readonly CleanUpStep[]): Promise<void> {
@@ -31,8 +34,10 @@ const undo: Readonly<Record<CleanUpStep, (run: EntryRun) => Promise<void>>> = {
     const { source_power } = state.entry;
     if (!owesPowerOn(source_power)) return;
     const shutdown = source_power.seen_off_at === undefined ? { shutdownMs: settings.shutdownGraceMs } : {};
-    const { gone } = await run.insist(budgets.powerOn, 'switch the source on again', (a) =>
-      a.powerOnSource({ ...state.scope(), ...shutdown }),
+    const { gone } = await watched(run, 'its source is not on yet', () =>
+      run.insist(budgets.powerOn, 'switch the source on again', (a) =>
+        a.powerOnSource({ ...state.scope(), ...shutdown }),
+      ),
     );
     if (gone) state.warn('source-gone', `${state.name} is to be switched on again and isn't at the source any more`);
     run.isSourceGone = gone;
@@ -56,7 +61,9 @@ async function stopTarget(run: EntryRun): Promise<void> {
   const { exists, configured, released = false } = state.entry.target;
   if (!exists) return;
   if (configured) {
-    await run.insist(budgets.undo, 'stop the target', (a) => a.stopTarget({ ...state.scope(), released }));
+    await watched(run, 'its target is not seen to be stopped yet, and its source stays off until then', () =>
+      run.insist(budgets.undo, 'stop the target', (a) => a.stopTarget({ ...state.scope(), released })),
+    );
     return;
   }
   try {
@@ -66,5 +73,21 @@ async function stopTarget(run: EntryRun): Promise<void> {
       'target-unreachable',
       `whether the target of ${state.name} is stopped couldn't be seen; it has no production networks`,
     );
+  }
+}
+
+/** What is undone is tried for ever; who waits for the VM is told when that takes long. */
+async function watched<T>({ state }: EntryRun, what: string, work: () => Promise<T>): Promise<T> {
+  if (!patched('watched-roll-back')) return await work();
+  const scope = new CancellationScope();
+  const tell = async (): Promise<void> => {
+    await sleep(longMs, { summary: 'say that it takes long' });
+    state.warn('rollback-stuck', `the roll-back of ${state.name} takes long: ${what}`);
+  };
+  void scope.run(tell).catch(() => undefined);
+  try {
+    return await work();
+  } finally {
+    scope.cancel();
   }
 }

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { vmCoordinatorId } from '../../../workflows/contracts/ids.ts';
+import { switches } from '../../sim/vm-layer/switches.ts';
+import { NextRelease, patchId, type Edit } from '../../support/next-release.ts';
+import { VmRig } from '../../support/vm-rig.ts';
+
+const edits: readonly Edit[] = [
+  { file: 'workflows/vmop/vm-coordinator.ts', after: 'const isIdle = this.#ledger.active.length === 0;' },
+  { file: 'workflows/vmop/vm-operation.ts', after: 'this.#state.signalled(pins);' },
+];
+
+describe('a new release under running VM operations', () => {
+  let rig: VmRig;
+  before(async () => (rig = await VmRig.start({ ownTemporal: true })));
+  after(() => rig.stop());
+
+  test('what waits for its proof goes on in it, a newer one takes over what the old one began; one that would break it is found before', async (t) => {
+    const scenario = await rig.scenario();
+    const blocked = { runPolicy: 'Manual', annotations: { [switches.blockInstanceCreation]: 'true' } } as const;
+    for (const name of ['a', 'b']) await scenario.vm(name, blocked);
+    const waiting = await scenario.op('Start', 'a');
+    const superseded = await scenario.op('Start', 'b');
+    await Promise.all([waiting.inProgress(), superseded.inProgress()]);
+
+    const { address, namespace } = rig.temporal;
+    const env = { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace };
+    const [careless, next] = await Promise.all([
+      NextRelease.make(edits, 'careless'),
+      NextRelease.make(edits, 'patched'),
+    ]);
+    t.after(() => Promise.all([careless.remove(), next.remove()]));
+    const found = await careless.replay(env);
+    assert.equal(found.exit, 1, found.text);
+    assert.match(found.text, /^vm\/.*Nondeterminism/m);
+    assert.match(found.text, /^vmop\/.*Nondeterminism/m);
+    const good = await next.replay(env);
+    assert.equal(good.exit, 0, good.text);
+
+    const old = rig.workers.splice(0);
+    await rig.startWorker({}, { sources: next.dir });
+    await Promise.all(old.map((worker) => worker.stop(60_000)));
+
+    const stop = await scenario.op('Stop', 'b', { force: true });
+    assert.equal(await stop.ends(), 'Completed/OperationCompleted');
+    assert.match(await superseded.ends(), /^Failed\//);
+    await scenario.annotate('a', { [switches.blockInstanceCreation]: undefined });
+    assert.equal(await waiting.ends(), 'Completed/OperationCompleted');
+    assert.equal(scenario.look('b')?.phase, 'Stopped');
+    const fresh = await scenario.op('Stop', 'a');
+    assert.equal(await fresh.ends(), 'Completed/OperationCompleted');
+    const { events } = await rig.client.workflow.getHandle(vmCoordinatorId(scenario.namespace, 'a')).fetchHistory();
+    const isPatched = (events ?? []).some(
+      ({ markerRecordedEventAttributes: marker }) => marker?.markerName === 'core_patch',
+    );
+    assert.ok(isPatched, `the new release did what it does more (${patchId})`);
+  });
+});
