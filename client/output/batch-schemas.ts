@@ -24,6 +24,7 @@ const member = z.looseObject({
   phase: text,
   ordered: flag.optional(),
   unread: flag.optional(),
+  later: flag.optional(),
   window: text.optional(),
 });
 const times = z.looseObject({ earliest: time.optional(), latest: time.optional() });
