@@ -27,6 +27,7 @@ export class ShardTurns {
   /** Its batch is stopped, or goes on. */
   pause(isPaused: boolean): void {
     this.#isPaused = isPaused;
+    this.#lastAt = Date.now();
   }
 
   /** Nobody has got through for long. */
@@ -43,7 +44,7 @@ export class ShardTurns {
       const row = this.#rows.get(uuid);
       if (row !== undefined) this.#rows.set(uuid, omit(row, 'later'));
     }
-    if (uuids.length > 0 || this.#isPaused) this.#lastAt = Date.now();
+    if (uuids.length > 0) this.#lastAt = Date.now();
     const isAnyLater = !this.#isPaused && [...this.#rows.values()].some(({ later }) => later === true);
     this.#impatience.set(isAnyLater ? this.#lastAt + turnPatienceMs : undefined);
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import type { SourceVm } from '../../support/entry-world.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { Stage } from './stage.ts';
 import { aWindow, hour, minute, second } from './times.ts';
 
@@ -137,32 +138,35 @@ test('batch/S19 capacity, lockout, boot time and a limit in one night: everybody
     copy.release();
     await batch.entry(vms[at] as SourceVm).is('ready', ({ substate }) => substate === 'awaiting-window');
   }
-  /** The windows of those that have one, at this time. */
-  const held = async (ms: number): Promise<Record<string, string | undefined>> => {
+  /** The windows of those that have one, at this time. What the clock has set off may still be on its way. */
+  const hold = async (ms: number, expected: Readonly<Record<string, string>>): Promise<void> => {
     await advanceTo(base, ms);
-    const views = await Promise.all(
-      vms.map(async (vm) => [vm.record.name, (await batch.entry(vm).view()).window] as const),
-    );
-    return Object.fromEntries(views.filter(([, window]) => window !== undefined));
+    await waitFor('everybody to have the window that it should', async () => {
+      const views = await Promise.all(
+        vms.map(async (vm) => [vm.record.name, (await batch.entry(vm).view()).window] as const),
+      );
+      assert.deepEqual(Object.fromEntries(views.filter(([, window]) => window !== undefined)), expected);
+      return true;
+    });
   };
-  assert.deepEqual(await held(ten - minute), {});
+  await hold(ten - minute, {});
   stage.script.takes(a, 'copyDisk', 12 * minute);
   stage.script.takes(b, 'copyDisk', 31 * minute);
   stage.script.takes(c, 'copyDisk', 59 * minute);
   stage.script.takes(d, 'copyDisk', 21 * minute);
-  assert.deepEqual(await held(ten + minute), { a: 'w1', b: 'w1' });
-  assert.deepEqual(await held(ten + 13 * minute), { b: 'w1', c: 'w1' });
-  assert.deepEqual(await held(ten + 32 * minute), { c: 'w1', d: 'w1' });
-  assert.deepEqual(await held(ten + 41 * minute), { c: 'w1', d: 'w1' });
-  assert.deepEqual(await held(ten + 54 * minute), { c: 'w1' });
+  await hold(ten + minute, { a: 'w1', b: 'w1' });
+  await hold(ten + 13 * minute, { b: 'w1', c: 'w1' });
+  await hold(ten + 32 * minute, { c: 'w1', d: 'w1' });
+  await hold(ten + 41 * minute, { c: 'w1', d: 'w1' });
+  await hold(ten + 54 * minute, { c: 'w1' });
   assert.match((await batch.entry(e).view()).message, /w2/);
-  assert.deepEqual(await held(eleven + minute), {});
+  await hold(eleven + minute, {});
   const { entryStatus, stage: at } = await batch.entry(c).view();
   assert.deepEqual([entryStatus, at, c.power, e.power], ['Idle', 'final', 'on', 'on']);
   stage.script.clear();
   stage.script.takes(c, 'copyDisk', 5 * minute);
   stage.script.takes(e, 'copyDisk', 5 * minute);
-  assert.deepEqual(await held(two + minute), { c: 'w2', e: 'w2' });
+  await hold(two + minute, { c: 'w2', e: 'w2' });
   assert.deepEqual((await batch.view()).constraints[0], { name: 'c1', max: 1, held: 1 });
   await batch.becomes('Finished', { withinMs: hour, stepMs: minute });
 });
