@@ -90,6 +90,27 @@ suite('moves that have gone wrong elsewhere', { concurrency: 3 }, () => {
     scenario.check();
   });
 
+  test('an order that comes while somebody else changes the set is carried out all the same', async () => {
+    const scenario = await rig.scenario();
+    const set = await scenario.set();
+    const vm = { vm: set.vmName, node: scenario.node('b') };
+    const broken = scenario.agents.faults.set('createFails', { ...vm, times: Infinity });
+    await set.move('b');
+    await set.shows('MainAgentFailed');
+    const change = rig.proxy.hold({
+      method: 'patch cocoonsets',
+      match: ({ path, body }) => path.includes(set.namespace) && body.includes('nodeName'),
+    });
+    const aborted = set.order('abort');
+    await change.arrived;
+    await set.patch({ agent: { replicas: 1 } });
+    change.release();
+    assert.match(await aborted, /the set now asks for/);
+    broken.clear();
+    await set.settles('a');
+    scenario.check();
+  });
+
   for (const { what, method, isIt, reason } of [
     {
       what: 'asking the agent',
