@@ -13,14 +13,7 @@ const mostOfType = 40;
 const largest = 64 * 1024 * 1024;
 
 /** Keys whose values are of one machine and one moment, and that no replay looks at. */
-const leftOut = new Set([
-  'stackTrace',
-  'identity',
-  'workerVersion',
-  'sdkMetadata',
-  'meteringMetadata',
-  'binaryChecksum',
-]);
+const leftOut = new Set(['stackTrace', 'identity', 'workerVersion', 'meteringMetadata', 'binaryChecksum']);
 
 /** Adds the closed workflows, and those that stay open, of a namespace whose path has not been recorded yet to the recorded histories. */
 export async function recordHistories(address: string, namespace: string): Promise<string[]> {
