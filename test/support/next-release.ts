@@ -1,8 +1,12 @@
+import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import type { WorkflowHandle } from '@temporalio/client';
+import type { TemporalUnderTest } from './shared-temporal.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const parts = ['workflows', 'activities', 'workers', 'client', 'test/replay', 'package.json', 'tsconfig.json'];
@@ -54,4 +58,32 @@ export class NextRelease {
   async remove(): Promise<void> {
     await rm(this.dir, { recursive: true, force: true });
   }
+}
+
+/**
+ * A next release that replays everything that is under way there. A careless one is found before: it would break workflows whose ids
+ * begin with each of these.
+ */
+export async function provenRelease(
+  t: TestContext,
+  { address, namespace }: Pick<TemporalUnderTest, 'address' | 'namespace'>,
+  edits: readonly Edit[],
+  broken: readonly string[],
+): Promise<NextRelease> {
+  const env = { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace };
+  const [careless, next] = await Promise.all([NextRelease.make(edits, 'careless'), NextRelease.make(edits, 'patched')]);
+  t.after(() => Promise.all([careless.remove(), next.remove()]));
+  const found = await careless.replay(env);
+  assert.equal(found.exit, 1, found.text);
+  for (const ids of broken) assert.match(found.text, new RegExp(`^${ids}/.*Nondeterminism`, 'm'));
+  const good = await next.replay(env);
+  assert.equal(good.exit, 0, good.text);
+  assert.match(good.text, /(\d+) of \1 histories/);
+  return next;
+}
+
+/** This workflow has done what the next release does more. */
+export async function isOfNextRelease(handle: WorkflowHandle): Promise<boolean> {
+  const { events } = await handle.fetchHistory();
+  return (events ?? []).some((event) => event.markerRecordedEventAttributes?.markerName === 'core_patch');
 }

@@ -4,7 +4,7 @@ import { batchId } from '../../../workflows/contracts/ids.ts';
 import { messages } from '../../../workflows/contracts/messages.ts';
 import { BatchRig } from '../../support/batch-rig.ts';
 import type { BatchChanges, BatchUnderTest, SourceVm } from '../../support/batch-scenario.ts';
-import { NextRelease, patchId, type Edit } from '../../support/next-release.ts';
+import { isOfNextRelease, patchId, provenRelease, type Edit } from '../../support/next-release.ts';
 
 const hourMs = 3_600_000;
 const inMs = (ms: number): string => new Date(Date.now() + ms).toISOString();
@@ -67,28 +67,9 @@ describe('a new release under running migrations', () => {
     return vm;
   }
 
-  async function has(workflowId: string): Promise<boolean> {
-    const { events } = await rig.client.workflow.getHandle(workflowId).fetchHistory();
-    return (events ?? []).some((event) => event.markerRecordedEventAttributes?.markerName === 'core_patch');
-  }
-
   test('what is under way at every point goes on in it; one that would break it is found before', async (t) => {
     const [waiting, copying, asking] = await Promise.all([idle(), inDowntime(), inConflict()]);
-    const { address, namespace } = rig.temporal;
-    const env = { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace };
-    const [careless, next] = await Promise.all([
-      NextRelease.make(edits, 'careless'),
-      NextRelease.make(edits, 'patched'),
-    ]);
-    t.after(() => Promise.all([careless.remove(), next.remove()]));
-
-    const found = await careless.replay(env);
-    assert.equal(found.exit, 1, found.text);
-    assert.match(found.text, /^migration\/.*Nondeterminism/m);
-    assert.match(found.text, /^batch\/.*Nondeterminism/m);
-    const good = await next.replay(env);
-    assert.equal(good.exit, 0, good.text);
-    assert.match(good.text, /(\d+) of \1 histories/);
+    const next = await provenRelease(t, rig.temporal, edits, ['migration', 'batch']);
 
     const old = [...rig.workers.values()];
     await rig.startWorkers(['control', 'transfer'], { sources: next.dir });
@@ -107,6 +88,9 @@ describe('a new release under running migrations', () => {
       assert.equal(vm.target?.status, 'Running');
       await vm.assertSameDisks();
     }
-    assert.ok(await has(batchId(fresh.batch.name)), `the new release did what it does more (${patchId})`);
+    assert.ok(
+      await isOfNextRelease(rig.client.workflow.getHandle(batchId(fresh.batch.name))),
+      `the new release did what it does more (${patchId})`,
+    );
   });
 });
